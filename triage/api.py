@@ -1,0 +1,66 @@
+"""The library call: `triage.explain(paths) -> Verdict`, the same engine as the command."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from triage.core.analysis import Analysis, Choice
+from triage.core.cause.explain import Explained
+from triage.core.cause.verdict import Skipped, Verdict
+from triage.files.inputs import Input
+from triage.files.lines import line_numbers
+from triage.files.rules import load
+from triage.files.scan import scan
+from triage.files.walk import collect
+
+
+def explain(
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    attempt: int | None = None,
+    job: str | None = None,
+    rules: Iterable[str | os.PathLike[str]] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> Verdict:
+    """Read the logs of a job and say why it failed.
+
+    `paths` are files, folders, globs or `-`; `attempt` counts from 1 (default: the last); `job` picks one of several
+    jobs in a folder (default: the newest); `rules` are folders with further rules; `progress` is called with
+    (bytes read, bytes in all).
+
+    Raises InputError when nothing can be read or the attempt or job is not there, RuleError when a rules folder is
+    wrong.
+    """
+    return explain_with_selection(paths, attempt=attempt, job=job, rules=rules, progress=progress).verdict
+
+
+def explain_with_selection(
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    attempt: int | None = None,
+    job: str | None = None,
+    rules: Iterable[str | os.PathLike[str]] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> Explained:
+    """As `explain`, with the incidents that the verdict was chosen from."""
+    collected = collect([os.fspath(p) for p in paths])
+    ruleset = load(os.environ, [Path(r) for r in rules])
+    analysis = Analysis(ruleset)
+    notes = scan(collected.inputs, analysis, progress)
+    explained = analysis.explained(_counter(collected.inputs), Choice(attempt, job))
+    skipped = tuple(sorted((*collected.skipped, *notes), key=lambda s: (s.path, s.reason)))
+    return replace(explained, verdict=_with_skipped(explained.verdict, skipped))
+
+
+def _with_skipped(verdict: Verdict, skipped: tuple[Skipped, ...]) -> Verdict:
+    return replace(verdict, scanned=replace(verdict.scanned, skipped=skipped))
+
+
+def _counter(inputs: Sequence[Input]) -> Callable[[int, Sequence[int]], Sequence[int]]:
+    def count(source: int, offsets: Sequence[int]) -> Sequence[int]:
+        return line_numbers(inputs[source], offsets)
+
+    return count

@@ -1,0 +1,144 @@
+"""`triage`: finds the asked command, runs it, and turns every error into an exit code.
+
+Only the module of the asked command is imported, so that `triage --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from types import MappingProxyType
+from typing import NoReturn
+
+from triage.errors import TriageError
+
+COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "explain": ("triage.cli.explain", "what failed, where and why, from a run's logs"),
+        "rules": ("triage.cli.rules", "list, check and test the failure rules"),
+        "schema": ("triage.cli.schema", "print the JSON Schema of an output"),
+    }
+)
+"""Name -> module with `add_arguments(parser)` and `run(arguments) -> int`, and one line of help."""
+
+_EXIT_CODES = """\
+exit codes:
+  0 no failure        10 a failure, explained    2 wrong usage or rules
+  3 no readable input 11 a failure of unknown cause
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line; returns its exit code and never raises."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(words)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 2
+    except KeyboardInterrupt:
+        _complain("interrupted")
+        return 130
+    except TriageError as error:
+        from triage.cli.exitcodes import of_error
+
+        _complain(str(error))
+        return int(of_error(error))
+    except BrokenPipeError:
+        from triage.cli.output import quiet_stdout
+
+        quiet_stdout()
+        return 0
+    except Exception as error:
+        return _bug(error, words)
+
+
+def _run(words: list[str]) -> int:
+    if not words or words[0] not in COMMANDS:
+        return _no_command(words)
+    module = import_module(COMMANDS[words[0]][0])
+    parser = argparse.ArgumentParser(prog=f"triage {words[0]}", allow_abbrev=False)
+    module.add_arguments(parser)
+    code: int = module.run(parser.parse_args(words[1:]))
+    return code
+
+
+def _no_command(words: list[str]) -> int:
+    width = max(map(len, COMMANDS))
+    commands = "\n".join(f"  {name:{width}}  {text}" for name, (_, text) in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="triage",
+        usage="triage COMMAND ...",
+        description="Explains failed training jobs: Megatron-LM and torchrun on Slurm.",
+        epilog=f"commands:\n{commands}\n\n{_EXIT_CODES}\n`triage COMMAND --help` tells more.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    if words and not words[0].startswith("-"):
+        _unknown_command(parser, words[0])
+    if parser.parse_args(words).version:
+        from triage.cli.output import emit
+
+        emit(f"triage {version()}\n")
+        return 0
+    parser.print_help(sys.stderr)
+    return 2
+
+
+def _unknown_command(parser: argparse.ArgumentParser, word: str) -> NoReturn:
+    import difflib
+    import os
+
+    close = difflib.get_close_matches(word, COMMANDS, 1)
+    if close:
+        hint = f"did you mean `triage {close[0]}`?"
+    elif os.path.exists(word):
+        hint = f"to explain these logs: triage explain {word}"
+    else:
+        hint = f"commands are {', '.join(COMMANDS)}"
+    parser.error(_plain(f"no command {word!r}; {hint}"))
+
+
+def version() -> str:
+    """The installed version."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("slurm-triage")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"
+
+
+def _plain(text: str) -> str:
+    from triage.report.mask import safe
+
+    return safe(text)
+
+
+def _complain(text: str) -> None:
+    sys.stderr.write("".join(f"triage: {line}\n" for line in _plain(text).splitlines() or [""]))
+
+
+def _bug(error: Exception, words: list[str]) -> int:
+    """A short report: where it happened and what a maintainer needs, without the log's text."""
+    import platform
+    import shlex
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)[-6:]
+    where = "".join(f"    {frame.filename}:{frame.lineno} in {frame.name}\n" for frame in frames)
+    sys.stderr.write(
+        _plain(
+            f"triage: a bug in triage, not in your job: {type(error).__name__}: {str(error)[:200]}\n{where}"
+            "please report it with the lines above and these, and if you can the log that caused it:\n"
+            f"    triage {version()}, Python {platform.python_version()}, {platform.platform()}\n"
+            f"    triage {shlex.join(words)}\n"
+        )
+    )
+    return 70
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""The only orchestration in core: bytes in, verdict out.
+
+`open` a feed for each source, `feed` it the stream's bytes in order, `close` it (feeds are independent: one thread
+each is fine), then ask for the `verdict`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from triage.core.cause.attempts import Attempt, split_attempts
+from triage.core.cause.explain import Explained, explain_attempt
+from triage.core.cause.jobs import choose_job
+from triage.core.cause.verdict import Scanned, Verdict
+from triage.core.events.extract import error_file_event, events_of
+from triage.core.cause.keeper import Keeper, Kept
+from triage.core.logs.regions import LARGEST, Anchors, Region, RegionFinder
+from triage.core.logs.source import Source
+from triage.core.rules.engine import Engine
+from triage.core.rules.ruleset import RuleSet
+
+LineNumbers = Callable[[int, Sequence[int]], Sequence[int]]
+"""(source index, byte offsets) -> 1-based line numbers."""
+
+ERROR_FILE_LIMIT = 4 << 20
+
+
+class NaiveFinder:
+    """Reads every line closely: the slow twin of `RegionFinder`, for tests."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self.size = 0
+        self.passed_over = 0
+
+    def feed(self, data: bytes) -> None:
+        self._parts.append(data)
+        self.size += len(data)
+
+    def close(self) -> None:
+        pass
+
+    def ready_bytes(self) -> int:
+        return 0
+
+    def take(self) -> list[Region]:
+        data, self._parts = b"".join(self._parts), []
+        return [Region(0, data)] if data else []
+
+
+class SourceFeed:
+    """One source's way from bytes to kept events."""
+
+    def __init__(self, source: Source, index: int, finder: RegionFinder | NaiveFinder, engine: Engine) -> None:
+        self.source = source
+        self.index = index
+        self.keeper = Keeper(engine)
+        self._finder = finder
+        self._error_file: list[bytes] | None = [] if source.kind == "error-file" else None
+
+    @property
+    def size(self) -> int:
+        return self._finder.size
+
+    @property
+    def passed_over(self) -> int:
+        """Places that were only counted, because too many were alike."""
+        return self._finder.passed_over
+
+    def feed(self, data: bytes) -> None:
+        self._finder.feed(data)
+        if self._error_file is not None and self.size <= ERROR_FILE_LIMIT:
+            self._error_file.append(data)
+        if self._finder.ready_bytes() >= LARGEST:
+            self._read()
+
+    def close(self) -> None:
+        self._finder.close()
+        if self._error_file is not None:
+            text = b"".join(self._error_file).decode("utf-8", "replace")
+            event = error_file_event(self.source, self.index, text)
+            if event is not None:
+                self.keeper.add([event])
+                return
+        self._read()
+
+    def _read(self) -> None:
+        batch: list[Region] = []
+        size = 0
+        for region in self._finder.take():
+            batch.append(region)
+            size += len(region.data)
+            if size >= LARGEST:
+                self.keeper.add(events_of(self.source, self.index, batch))
+                batch, size = [], 0
+        if batch:
+            self.keeper.add(events_of(self.source, self.index, batch))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the user asked for."""
+
+    attempt: int | None = None
+    """From 1."""
+    job: str | None = None
+
+
+class Analysis:
+    """All sources of one call."""
+
+    def __init__(self, ruleset: RuleSet, engine: Engine | None = None, *, naive: bool = False) -> None:
+        self._ruleset = ruleset
+        self._engine = engine or Engine(ruleset)
+        self._naive = naive
+        message_literals = tuple(t for rule in ruleset.rules if rule.on != "trace" for t in rule.literals)
+        self.anchors = Anchors(message_literals)
+        self.feeds: list[SourceFeed] = []
+
+    def open(self, source: Source) -> SourceFeed:
+        finder = NaiveFinder() if self._naive else RegionFinder(self.anchors)
+        feed = SourceFeed(source, len(self.feeds), finder, self._engine)
+        self.feeds.append(feed)
+        return feed
+
+    def verdict(self, lines: LineNumbers, choice: Choice | None = None) -> Verdict:
+        """The verdict on the chosen job and attempt (the newest job, its last attempt unless asked otherwise)."""
+        return self.explained(lines, choice).verdict
+
+    def explained(self, lines: LineNumbers, choice: Choice | None = None) -> Explained:
+        """The verdict with the selection behind it, for `--why-not`."""
+        choice = choice or Choice()
+        sources = [feed.source for feed in self.feeds]
+        chosen = choose_job(self.feeds, choice.job)
+        kept: list[Kept] = [k for i in chosen.sources for k in self.feeds[i].keeper.kept()]
+        attempts = split_attempts(sources, kept)
+        explained = self._explain(attempts, choice.attempt, lines)
+        verdict = replace(
+            explained.verdict,
+            job=chosen.job,
+            other_jobs=chosen.others,
+            scanned=self._scanned(explained.verdict.scanned),
+        )
+        if self._engine.timeouts:
+            note = f"rule(s) ran out of time and were skipped: {', '.join(sorted(self._engine.timeouts))}"
+            verdict = replace(verdict, reasons=(*verdict.reasons, note))
+        return replace(explained, verdict=verdict)
+
+    def _explain(self, attempts: Sequence[Attempt], wanted: int | None, lines: LineNumbers) -> Explained:
+        from triage.core.cause.attempts import decide
+
+        def one(attempt: Attempt) -> Explained:
+            return explain_attempt(
+                attempt, len(attempts), self.feeds, self._ruleset, lines
+            )
+
+        return decide(attempts, wanted, one)
+
+    def _scanned(self, seen: Scanned) -> Scanned:
+        return replace(seen, files=len(self.feeds), bytes=sum(f.size for f in self.feeds))

@@ -1,0 +1,99 @@
+"""One job, several attempts: requeues and torchrun restarts, counted together from 1 in time."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from triage.core.cause.keeper import Kept
+from triage.core.events.model import Mark
+from triage.core.logs.source import Source
+from triage.errors import InputError
+
+if TYPE_CHECKING:
+    from triage.core.cause.explain import Explained
+
+AFTERMATH = frozenset({"nccl", "launcher"})
+"""What an attempt may die of only because the one before it left something behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    number: int
+    """From 1."""
+    kept: tuple[Kept, ...]
+
+
+def split_attempts(sources: Sequence[Source], kept: Sequence[Kept]) -> list[Attempt]:
+    """The events of each attempt. A path's own number counts; else the marks before an event in its source."""
+    marks: dict[int, list[int]] = defaultdict(list)
+    for k in kept:
+        if isinstance(k.event, Mark):
+            marks[k.event.span.source].append(k.event.span.first)
+    starts = {source: _counted(kept, source, offsets) for source, offsets in marks.items()}
+    by_path = sorted({s.attempt for s in sources if s.attempt is not None})
+    place = {number: i for i, number in enumerate(by_path)}
+    total = max([len(by_path), *(len(s) + 1 for s in starts.values()), 1])
+    parts: dict[int, list[Kept]] = defaultdict(list)
+    for k in kept:
+        source = k.event.span.source
+        named = sources[source].attempt
+        if named is not None:
+            number = place[named]
+        elif source in starts:
+            number = total - 1 - len(starts[source]) + bisect_right(starts[source], k.event.span.first)
+        else:
+            number = total - 1
+        parts[number].append(k)
+    return [Attempt(n + 1, tuple(parts[n])) for n in range(total)]
+
+
+def _counted(kept: Sequence[Kept], source: int, offsets: list[int]) -> list[int]:
+    """The marks that begin an attempt: several with nothing but marks and exits between them are one."""
+    from triage.core.events.model import Progress, Trace
+
+    content = sorted(
+        k.event.span.first
+        for k in kept
+        if k.event.span.source == source and isinstance(k.event, Trace | Progress)
+    )
+    counted: list[int] = []
+    last = -1
+    for offset in sorted(offsets):
+        if bisect_right(content, offset) > bisect_right(content, last) or (not counted and _before(kept, source, offset)):
+            counted.append(offset)
+            last = offset
+    return counted
+
+
+def _before(kept: Sequence[Kept], source: int, offset: int) -> bool:
+    return any(
+        k.event.span.source == source and k.event.span.first < offset and k.matches for k in kept
+    )
+
+
+def decide(attempts: Sequence[Attempt], wanted: int | None, explain: Callable[[Attempt], Explained]) -> Explained:
+    """The asked attempt; else the last, unless it only stumbled over what the one before had left.
+
+    Raises InputError when there is no such attempt.
+    """
+    if wanted is not None:
+        found = next((a for a in attempts if a.number == wanted), None)
+        if found is None:
+            raise InputError(f"there is no attempt {wanted}: the logs show {len(attempts)}")
+        return explain(found)
+    last = explain(attempts[-1])
+    if len(attempts) == 1 or not last.verdict.failed or last.verdict.category not in AFTERMATH:
+        return last
+    before = explain(attempts[-2])
+    if not before.verdict.failed or before.verdict.category in AFTERMATH | {"unknown"}:
+        return last
+    reason = (
+        f"attempt {attempts[-1].number} failed only with {last.verdict.rule or last.verdict.category}, right after attempt "
+        f"{attempts[-2].number}: its cause decides"
+    )
+    verdict = replace(before.verdict, reasons=(*before.verdict.reasons, reason))
+    return replace(before, verdict=verdict)

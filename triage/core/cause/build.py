@@ -1,0 +1,261 @@
+"""The selection said as a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from triage.core.cause.confidence import confidence_of
+from triage.core.cause.culprit import culprit_of
+from triage.core.cause.facts import memory_facts
+from triage.core.cause.incident import Incident, Occurrence
+from triage.core.cause.joblog import JobLog, Reason, ResolvedExit
+from triage.core.cause.outcome import Outcome, outcome_of
+from triage.core.cause.ranges import fold
+from triage.core.cause.rootcause import Selection
+from triage.core.cause.verdict import (
+    FACT_NAMES,
+    ChainLink,
+    Downstream,
+    Evidence,
+    FrameView,
+    Root,
+    Scanned,
+    Verdict,
+)
+from triage.core.events.model import Event, Frame, Link, Span, Trace
+from triage.core.rules.frames import phase_of
+from triage.core.rules.model import Rule
+from triage.core.rules.template import fill
+
+LineNumbers = Callable[[int, Sequence[int]], Sequence[int]]
+
+
+def build_verdict(
+    job: JobLog, selection: Selection, lines: LineNumbers, attempt: int, attempts: int
+) -> Verdict:
+    """Say what was selected; line numbers are asked for only where evidence is shown."""
+    outcome = outcome_of(job, selection)
+    places = _Places(job, lines)
+    places.want(_spans(selection, outcome))
+    root = _root(job, outcome, places) if outcome.failed else None
+    facts = {name: job.facts.get(name) for name in FACT_NAMES}
+    if outcome.occurrence is not None:
+        facts.update({k: v for k, v in memory_facts(outcome.occurrence.captures).items() if v is not None})
+    missing = _missing_ranks(job)
+    values = _values(outcome, root, facts)
+    downstream = tuple(_downstream(i, places) for i in outcome.downstream)
+    return Verdict(
+        failed=outcome.failed,
+        category=outcome.category,
+        rule=outcome.rule.id if outcome.rule else outcome.rule_id,
+        ended=outcome.ended,
+        confidence=confidence_of(job, selection, outcome, root, missing),
+        summary=_summary(outcome, values),
+        root=root,
+        facts=facts,
+        downstream=downstream,
+        next_steps=_next_steps(outcome.rule, values) if outcome.failed else (),
+        reasons=tuple(places.say(r) for r in (*outcome.reasons, *_missing_reason(missing))),
+        unexplained=tuple(_downstream(i, places) for i in outcome.unexplained),
+        attempt=attempt,
+        attempts=attempts,
+        scanned=Scanned(ranks=fold(job.ranks_seen), ranks_missing=fold(missing)),
+    )
+
+
+@dataclass
+class _Places:
+    """Byte offsets to `path:line`, counted once per source."""
+
+    job: JobLog
+    lines: LineNumbers
+
+    def __post_init__(self) -> None:
+        self._numbers: dict[tuple[int, int], int] = {}
+
+    def want(self, spans: Iterable[tuple[int, int]]) -> None:
+        by_source: dict[int, set[int]] = {}
+        for source, offset in spans:
+            by_source.setdefault(source, set()).add(offset)
+        for source, offsets in by_source.items():
+            ordered = sorted(offsets)
+            for offset, number in zip(ordered, self.lines(source, ordered), strict=True):
+                self._numbers[(source, offset)] = number
+
+    def number(self, source: int, offset: int) -> int:
+        if (source, offset) not in self._numbers:
+            self.want([(source, offset)])
+        return self._numbers[(source, offset)]
+
+    def evidence(self, span: Span) -> Evidence:
+        last = max(span.first, span.last - 1)
+        return Evidence(
+            self.job.sources[span.source].path, self.number(span.source, span.first), self.number(span.source, last)
+        )
+
+    def say(self, reason: Reason) -> str:
+        text = reason.text
+        for i, (source, offset) in enumerate(reason.places):
+            text = text.replace(f"{{{i}}}", f"{self.job.sources[source].path}:{self.number(source, offset)}")
+        return text
+
+
+def _spans(selection: Selection, outcome: Outcome) -> list[tuple[int, int]]:
+    spans: list[tuple[int, int]] = []
+    shown: list[Event] = [i.first.event for i in (*outcome.downstream, *outcome.unexplained)]
+    if outcome.occurrence is not None:
+        shown.append(outcome.occurrence.event)
+    for event in shown:
+        spans.append((event.span.source, event.span.first))
+        spans.append((event.span.source, max(event.span.first, event.span.last - 1)))
+    for reason in (*outcome.reasons, *selection.reasons):
+        spans.extend(reason.places)
+    return spans
+
+
+def _root(job: JobLog, outcome: Outcome, places: _Places) -> Root | None:
+    o = outcome.occurrence
+    if o is None:
+        return None
+    culprit = outcome.culprit
+    rank, local, node, attribution = o.where.rank, o.where.local_rank, o.where.node, o.where.attribution
+    ranks: Iterable[int] = outcome.root.ranks if outcome.root else ()
+    if culprit is not None:
+        rank, node, attribution = culprit.rank, culprit.node, culprit.attribution
+        local = rank % job.world.per_node if rank is not None and job.world.per_node else None
+        ranks = culprit.ranks
+    elif rank is None and (named := _named_by_launcher(job, o)):
+        rank, local, attribution = named.where.rank, named.where.local_rank, "inferred"
+        node = node or named.where.node
+    if rank is not None and node is None:
+        node = job.world.host_of.get(rank)
+    link = o.exception
+    time, time_source = _time(job, o)
+    return Root(
+        rank=rank,
+        ranks=fold({*ranks, *([rank] if rank is not None else [])}),
+        local_rank=local,
+        node=node,
+        gpu=_gpu(o),
+        time=time,
+        time_source=time_source,
+        exception=link.exception if link else None,
+        message=o.text,
+        frame=_frame(link),
+        chain=_chain(o),
+        phase=_phase(job, outcome),
+        attribution=attribution,
+        evidence=places.evidence(o.event.span),
+    )
+
+
+def _named_by_launcher(job: JobLog, o: Occurrence) -> ResolvedExit | None:
+    """The one failing process that the launcher names first, where it can be this one's."""
+    failing = [e for e in job.failing_exits() if e.where.rank is not None and e.exit.by == "torchrun"]
+    if o.where.node is not None and any(e.where.node == o.where.node for e in failing):
+        failing = [e for e in failing if e.where.node == o.where.node]
+    first = [e for e in failing if e.exit.first] or failing
+    ranks = {e.where.rank for e in first}
+    if len(ranks) == 1:
+        return first[0]
+    same = [e for e in first if e.exit.span.source == o.event.span.source]
+    return same[0] if len({e.where.rank for e in same}) == 1 else None
+
+
+def _gpu(o: Occurrence) -> int | None:
+    number = o.captures.get("gpu")
+    return int(number) if number is not None and number.isdigit() else None
+
+
+def _time(job: JobLog, o: Occurrence) -> tuple[str | None, str]:
+    if o.event.when.at is not None:
+        return o.event.when.at.text, "line"
+    for e in job.exits:
+        if e.exit.time is not None and e.failing and e.where.rank is not None and e.where.rank == o.where.rank:
+            return e.exit.time.text, "elastic"
+    return None, "none"
+
+
+def _frame(link: Link | None) -> FrameView | None:
+    return _view(link.frames[-1]) if link and link.frames else None
+
+
+def _view(frame: Frame) -> FrameView:
+    return FrameView(frame.file, frame.line, frame.function)
+
+
+def _chain(o: Occurrence) -> tuple[ChainLink, ...]:
+    if not isinstance(o.event, Trace) or len(o.event.links) < 2:
+        return ()
+    return tuple(ChainLink(x.exception, x.message, _frame(x)) for x in o.event.links)
+
+
+def _phase(job: JobLog, outcome: Outcome) -> str | None:
+    o = outcome.occurrence
+    if o is None:
+        return None
+    if isinstance(o.event, Trace):
+        links = o.event.links
+        own = links.index(o.exception) if o.exception in links else len(links) - 1
+        for link in (links[own], *links[own + 1 :], *reversed(links[:own])):
+            if phase := phase_of(link.frames, job.ruleset.frames):
+                return phase
+    return o.rule.phase or None
+
+
+def _downstream(incident: Incident, places: _Places) -> Downstream:
+    return Downstream(
+        incident.category,
+        incident.rule.id,
+        fold(incident.ranks),
+        incident.count,
+        places.evidence(incident.first.event.span),
+    )
+
+
+def _missing_ranks(job: JobLog) -> frozenset[int]:
+    """Ranks of the known world without a line; none when no line says which rank wrote it."""
+    size = job.world.size
+    if not size or size > 1 << 20 or not job.ranks_seen or len(job.ranks_seen) < 2:
+        return frozenset()
+    return frozenset(range(size)) - job.ranks_seen
+
+
+def _missing_reason(missing: frozenset[int]) -> tuple[Reason, ...]:
+    return (Reason(f"no line of rank(s) {fold(missing)} was seen"),) if missing else ()
+
+
+def _values(outcome: Outcome, root: Root | None, facts: dict[str, int | float | None]) -> dict[str, object]:
+    values: dict[str, object] = {k: v for k, v in facts.items() if v is not None}
+    if outcome.occurrence is not None:
+        values.update(outcome.occurrence.captures)
+    if root is not None:
+        values["message"] = root.message.partition("\n")[0]
+        for name in ("rank", "node", "local_rank", "gpu", "exception"):
+            if (value := getattr(root, name)) is not None:
+                values[name] = value
+    values.update(outcome.values)
+    return values
+
+
+def _summary(outcome: Outcome, values: dict[str, object]) -> str:
+    if outcome.summary:
+        return outcome.summary
+    filled = fill(outcome.rule.summary, values) if outcome.rule else None
+    return _who(values) + (filled or (outcome.rule.title if outcome.rule else outcome.category))
+
+
+def _who(values: dict[str, object]) -> str:
+    rank, node = values.get("rank"), values.get("node")
+    if rank is None and node is None:
+        return ""
+    if rank is None:
+        return f"{node}: "
+    return f"rank {rank}{f' ({node})' if node else ''}: "
+
+
+def _next_steps(rule: Rule | None, values: dict[str, object]) -> tuple[str, ...]:
+    if rule is None:
+        return ()
+    return tuple(step for template in rule.next_steps if (step := fill(template, values)))

@@ -1,0 +1,77 @@
+"""One time axis for all streams of a job: stamps without a year get theirs from the others, and intervals compare
+with a tolerance for clocks that disagree."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from triage.core.events.model import Interval
+from triage.core.logs.record import Stamp
+
+SKEW = 2.0
+"""Seconds by which clocks of two nodes may disagree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Between `lo` and `hi` in seconds on the job's axis; infinite where open."""
+
+    lo: float = -math.inf
+    hi: float = math.inf
+
+    def before(self, other: Bounds, tolerance: float = SKEW) -> bool:
+        """Certainly earlier."""
+        return self.hi + tolerance < other.lo
+
+    @property
+    def guess(self) -> float:
+        """One number to sort by; infinite where nothing is known."""
+        if self.lo == self.hi:
+            return self.lo
+        if math.isfinite(self.hi):
+            return self.hi
+        return self.lo if math.isfinite(self.lo) else math.inf
+
+    def capped(self, hi: float) -> Bounds:
+        """The same, known to be over by `hi`."""
+        return Bounds(min(self.lo, hi), min(self.hi, hi))
+
+
+UNKNOWN = Bounds()
+
+
+class Clock:
+    """Turns stamps into seconds. Stamps that say they are UTC lie on another axis than local ones and are not used."""
+
+    def __init__(self, stamps: Iterable[Stamp]) -> None:
+        years = Counter(
+            datetime.fromtimestamp(s.seconds, UTC).year
+            for s in stamps
+            if s.seconds is not None and s.has_year and not s.utc and 0 < s.seconds < 4e9
+        )
+        self.year: int | None = max(years, key=lambda y: (years[y], y)) if years else None
+
+    def seconds(self, stamp: Stamp | None) -> float | None:
+        if stamp is None or stamp.seconds is None or stamp.utc:
+            return None
+        if stamp.has_year or self.year is None:
+            return stamp.seconds
+        start = datetime(self.year, 1, 1, tzinfo=UTC).timestamp()
+        leap = stamp.seconds >= 59 * 86400 and _is_leap(self.year)
+        return start + stamp.seconds + (86400 if leap else 0)
+
+    def bounds(self, when: Interval) -> Bounds:
+        if (at := self.seconds(when.at)) is not None and when.at is not None:
+            return Bounds(at, at + (when.at.resolution if when.at.resolution >= 1 else 0.0))
+        lo, hi = self.seconds(when.after), self.seconds(when.before)
+        if lo is not None and hi is not None and hi < lo:
+            hi = None
+        return Bounds(-math.inf if lo is None else lo, math.inf if hi is None else hi)
+
+
+def _is_leap(year: int) -> bool:
+    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)

@@ -1,0 +1,46 @@
+"""How sure a verdict may be: high needs a rank known by tag or file (or the scheduler's own statement) and everything
+explained."""
+
+from __future__ import annotations
+
+from triage.core.cause.joblog import JobLog
+from triage.core.cause.outcome import Outcome
+from triage.core.cause.rootcause import FALLBACK, WEAK, Selection
+from triage.core.cause.verdict import Root
+from triage.core.events.model import Trace
+
+
+def confidence_of(
+    job: JobLog, selection: Selection, outcome: Outcome, root: Root | None, missing: frozenset[int]
+) -> str:
+    """`high`, `medium` or `low`."""
+    if not outcome.failed:
+        return "high" if outcome.ended and not outcome.unexplained else "low"
+    if outcome.category == "unknown" or root is None or outcome.rule is None:
+        return "low"
+    rule = outcome.rule
+    doubts = 0
+    if rule.specificity <= FALLBACK:
+        doubts += 1
+    elif rule.specificity <= WEAK:
+        doubts += 2
+    if not rule.scheduler and root.rank is None and root.node is None and not _many_alike(outcome):
+        doubts += 1
+    if root.attribution == "inferred" and outcome.culprit is not None and not outcome.culprit.confident:
+        doubts += 1
+    if outcome.unexplained:
+        doubts += 1
+    if not selection.ordered:
+        doubts += 1
+    if missing and len(missing) * 2 > (job.world.size or 0):
+        doubts += 1
+    if outcome.occurrence is not None and isinstance(outcome.occurrence.event, Trace):
+        doubts += not outcome.occurrence.event.complete
+    if outcome.category == "timeout" and not job.timeline.signs:
+        doubts += 2
+    return ("high", "medium", "low")[min(doubts, 2)]
+
+
+def _many_alike(outcome: Outcome) -> bool:
+    """One clear failure in one stream: which rank it was does not matter to what it was."""
+    return outcome.root is not None and outcome.rule is not None and outcome.rule.specificity > 40

@@ -1,0 +1,95 @@
+"""Who is to blame when only collectives failed: the selection's view of the search in `collectives.py`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from triage.core.cause.collectives import find_culprit
+from triage.core.cause.groups import Sizes
+from triage.core.cause.incident import Incident, Occurrence
+from triage.core.cause.joblog import JobLog, Reason
+from triage.core.cause.situation import RankError, RankExit, Seen, Situation
+
+_TIMEOUT = re.compile(r"[Tt]imed out|[Tt]imeout|time ?out", re.ASCII)
+_CLOSED = re.compile(r"[Cc]losed|reset by peer|Broken pipe|refused|remote peer", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """The silent culprit; rank and node None where the evidence does not single one out."""
+
+    rank: int | None
+    node: str | None
+    ranks: tuple[int, ...] = ()
+    attribution: str = "none"
+    confident: bool = False
+    reasons: tuple[Reason, ...] = ()
+
+
+def culprit_of(job: JobLog, symptoms: Sequence[Incident]) -> Blame:
+    """Ask the collectives who is behind, absent or in another collective."""
+    errors = tuple(
+        RankError(o.where.rank, _kind(o), o.where.node, _finite(o.bounds.guess))
+        for i in symptoms
+        for o in i.occurrences
+        if o.where.rank is not None and o.exception is not None
+    )
+    found = find_culprit(
+        [Seen(c.event, c.where.rank, c.where.node, _finite(c.bounds.guess)) for c in job.collectives],
+        _situation(job, errors),
+    )
+    rank = found.ranks[0] if len(found.ranks) == 1 else None
+    node = found.nodes[0] if len(found.nodes) == 1 else None
+    if rank is not None and node is None:
+        node = job.world.host_of.get(rank)
+    texts = [t for t in (found.why, found.unknown) if t]
+    return Blame(
+        rank,
+        node,
+        found.ranks,
+        "inferred" if rank is not None or node is not None else "none",
+        found.confident,
+        tuple(Reason(t) for t in texts),
+    )
+
+
+def _situation(job: JobLog, errors: tuple[RankError, ...]) -> Situation:
+    facts = {k: int(v) for k, v in job.facts.items() if isinstance(v, int)}
+    hosts: dict[int, str | None] = {r: job.world.host_of.get(r) for r in job.ranks_seen}
+    hosts.update(job.world.host_of)
+    own = {s.rank for s in job.sources if s.rank is not None}
+    nodes = {s.node for s in job.sources if s.node is not None}
+    logged = {r for r, host in hosts.items() if host in nodes} | own
+    if len(job.sources) == 1 and job.world.size and job.world.size <= 1 << 16:
+        logged |= set(range(job.world.size))
+    return Situation(
+        sizes=Sizes(
+            world=job.world.size, tp=facts.get("tp"), cp=facts.get("cp"), pp=facts.get("pp"), dp=facts.get("dp"),
+            ep=facts.get("ep"),
+        ),
+        per_node=job.world.per_node,
+        hosts=hosts,
+        nodes=tuple(sorted(nodes)),
+        logged=frozenset(logged),
+        errors=errors,
+        exits=tuple(
+            RankExit(
+                e.where.rank, e.exit.exitcode, e.where.node, e.exit.first, e.exit.victim,
+                "forcefully" in e.exit.reason or "Unable to shutdown" in e.exit.reason, e.time,
+            )
+            for e in job.exits
+        ),
+    )  # fmt: skip
+
+
+def _kind(o: Occurrence) -> str:
+    if _TIMEOUT.search(o.text):
+        return "timeout"
+    return "closed" if _CLOSED.search(o.text) else "other"
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

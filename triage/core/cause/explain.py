@@ -1,0 +1,177 @@
+"""One attempt's events to its verdict: resolve who and when, select the root, and say it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from triage.core.cause.attempts import Attempt
+from triage.core.cause.build import build_verdict
+from triage.core.cause.clock import Bounds, Clock
+from triage.core.cause.facts import merge_facts
+from triage.core.cause.incident import Occurrence, group
+from triage.core.cause.joblog import JobLog, ResolvedExit, SeenCollective
+from triage.core.cause.jobs import Fed
+from triage.core.cause.keeper import Kept
+from triage.core.cause.rootcause import FALLBACK, Selection, select
+from triage.core.cause.timeline import build_timeline
+from triage.core.cause.verdict import Verdict
+from triage.core.cause.where import Where, World, build_world
+from triage.core.events.model import Collective, Exit, Facts, Progress, Trace
+from triage.core.logs.record import Stamp
+from triage.core.logs.source import Source
+from triage.core.rules.engine import Match
+from triage.core.rules.model import Role
+from triage.core.rules.ruleset import RuleSet
+
+LineNumbers = Callable[[int, Sequence[int]], Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A verdict and what it was chosen from."""
+
+    verdict: Verdict
+    selection: Selection
+    job: JobLog
+
+
+def explain_attempt(
+    attempt: Attempt, attempts: int, feeds: Sequence[Fed], ruleset: RuleSet, lines: LineNumbers
+) -> Explained:
+    """The verdict on one attempt, as if the others had not been."""
+    job = resolve(attempt, feeds, ruleset)
+    selection = select(job)
+    verdict = build_verdict(job, selection, lines, attempt.number, attempts)
+    return Explained(verdict, selection, job)
+
+
+def resolve(attempt: Attempt, feeds: Sequence[Fed], ruleset: RuleSet) -> JobLog:
+    """Who did what when, on one axis of ranks and one of time."""
+    sources = [feed.source for feed in feeds]
+    events = [k.event for k in attempt.kept]
+    facts = merge_facts(
+        [e for e in events if isinstance(e, Facts)], [e for e in events if isinstance(e, Progress)]
+    )
+    world = build_world(sources, events, facts)
+    if facts.get("world_size") is None and world.size is not None:
+        facts["world_size"] = world.size
+    clock = Clock(_stamps(attempt.kept))
+    exits = _exits(attempt.kept, sources, world, clock)
+    occurrences = _occurrences(attempt.kept, sources, world, clock, exits)
+    return JobLog(
+        sources=sources,
+        world=world,
+        clock=clock,
+        timeline=build_timeline(events, clock),
+        incidents=group(occurrences),
+        occurrences=occurrences,
+        exits=exits,
+        collectives=[
+            SeenCollective(e, world.resolve(sources[e.span.source], e.span.source, e.tags), clock.bounds(e.when))
+            for e in events
+            if isinstance(e, Collective)
+        ],
+        ruleset=ruleset,
+        facts=facts,
+        ranks_seen=_ranks_seen(feeds, world, attempt),
+    )
+
+
+def _stamps(kept: Sequence[Kept]) -> list[Stamp]:
+    found: list[Stamp] = []
+    for k in kept:
+        found.extend(s for s in (k.event.when.at, k.event.when.after, k.event.when.before) if s is not None)
+        if isinstance(k.event, Exit) and k.event.time is not None:
+            found.append(k.event.time)
+    return found
+
+
+def _exits(kept: Sequence[Kept], sources: Sequence[Source], world: World, clock: Clock) -> list[ResolvedExit]:
+    found = []
+    for k in kept:
+        if not isinstance(k.event, Exit):
+            continue
+        event = k.event
+        source = sources[event.span.source]
+        where = world.resolve(source, event.span.source, event.tags)
+        if event.rank is not None:
+            where = Where(event.rank, event.local_rank, world.host_of.get(event.rank) or event.host or where.node, "tag")
+        elif event.local_rank is not None:
+            node = event.host or where.node
+            base = world.offset_of_source.get(event.span.source)
+            if base is None and node is not None:
+                base = world.offset_of_host.get(node)
+            rank = None if base is None else base + event.local_rank
+            where = Where(rank, event.local_rank, node, "none" if rank is None else "tag")
+        elif event.ranks and world.task_is_rank:
+            where = Where(event.ranks[0], None, event.host or where.node, "tag")
+        else:
+            where = Where(None, None, event.host or where.node)
+        found.append(ResolvedExit(event, where, clock.seconds(event.time or event.when.at)))
+    return found
+
+
+def _occurrences(
+    kept: Sequence[Kept], sources: Sequence[Source], world: World, clock: Clock, exits: Sequence[ResolvedExit]
+) -> list[Occurrence]:
+    ended: dict[int, float] = {}
+    died: set[int] = set()
+    for e in exits:
+        if e.where.rank is not None and e.failing:
+            died.add(e.where.rank)
+            if e.time is not None and e.exit.by == "torchrun":
+                ended[e.where.rank] = min(e.time, ended.get(e.where.rank, e.time))
+    where_of_exit = {id(e.exit): e.where for e in exits}
+    found: list[Occurrence] = []
+    for k in kept:
+        match = deciding(k)
+        if match is None:
+            continue
+        event = k.event
+        where = where_of_exit.get(id(event)) or world.resolve(
+            sources[event.span.source], event.span.source, event.tags
+        )
+        if match.link is not None and isinstance(event, Trace) and event.links[match.link].rank is not None:
+            where = Where(event.links[match.link].rank, None, where.node, "tag")
+        bounds = clock.bounds(event.when)
+        if isinstance(event, Exit):
+            bounds = Bounds(bounds.lo, bounds.hi) if event.time is None else _exit_bounds(clock, event)
+        elif isinstance(event, Trace) and where.rank in ended:
+            bounds = bounds.capped(ended[where.rank] + 1.0)
+        found.append(
+            Occurrence(event, match.rule, match.link, match.captures, where, bounds, where.rank in died)
+        )
+    return found
+
+
+def _exit_bounds(clock: Clock, event: Exit) -> Bounds:
+    at = clock.seconds(event.time)
+    return Bounds() if at is None else Bounds(at, at + 1.0)
+
+
+def deciding(kept: Kept) -> Match | None:
+    """The match that names an event: a real cause before a symptom before a fallback, the first link on ties."""
+    if not kept.matches:
+        return None
+    return min(kept.matches, key=lambda m: (_weight(m), -m.rule.specificity, m.link or 0, m.rule.id))
+
+
+def _weight(match: Match) -> int:
+    if match.rule.specificity <= FALLBACK:
+        return 3
+    return {Role.ROOT: 0, Role.DOWNSTREAM: 1, Role.TEARDOWN: 2, Role.ADVICE: 2}[match.rule.role]
+
+
+def _ranks_seen(feeds: Sequence[Fed], world: World, attempt: Attempt) -> frozenset[int]:
+    """Ranks that wrote at least one line in this attempt's sources."""
+    used = {k.event.span.source for k in attempt.kept}
+    seen: set[int] = set()
+    for index, feed in enumerate(feeds):
+        if index not in used and feed.source.rank is None:
+            continue
+        for tags in feed.keeper.tags:
+            where = world.resolve(feed.source, index, tags)
+            if where.rank is not None and where.attribution in ("tag", "file"):
+                seen.add(where.rank)
+    return frozenset(seen)

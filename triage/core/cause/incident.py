@@ -1,0 +1,110 @@
+"""Incidents: what many ranks say alike, grouped, whatever the order it was read in."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from triage.core.cause.clock import Bounds
+from triage.core.cause.where import Where
+from triage.core.events.model import Event, Exit, Link, Message, Trace
+from triage.core.rules.model import Role, Rule
+
+_VARYING = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{8,}\b|\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One event that a rule matched."""
+
+    event: Event
+    rule: Rule
+    link: int | None
+    captures: Mapping[str, str]
+    where: Where
+    bounds: Bounds
+    killed: bool = False
+    """The launcher saw this process end with this failure."""
+
+    @property
+    def place(self) -> tuple[int, int]:
+        return (self.event.span.source, self.event.span.first)
+
+    @property
+    def exception(self) -> Link | None:
+        """The chain link that decides the category."""
+        if isinstance(self.event, Trace) and self.event.links:
+            return self.event.links[self.link if self.link is not None else -1]
+        return None
+
+    @property
+    def text(self) -> str:
+        """What it says: the deciding exception's message, or the line."""
+        if link := self.exception:
+            return link.message
+        if isinstance(self.event, Message):
+            return self.event.text
+        return self.event.reason if isinstance(self.event, Exit) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """Occurrences with one fingerprint, earliest first."""
+
+    fingerprint: str
+    rule: Rule
+    occurrences: tuple[Occurrence, ...]
+
+    @property
+    def role(self) -> Role:
+        return self.rule.role
+
+    @property
+    def category(self) -> str:
+        return self.rule.category
+
+    @property
+    def first(self) -> Occurrence:
+        return self.occurrences[0]
+
+    @property
+    def ranks(self) -> frozenset[int]:
+        return frozenset(o.where.rank for o in self.occurrences if o.where.rank is not None)
+
+    @property
+    def count(self) -> int:
+        """Number of ranks; occurrences whose rank is not known count as one together."""
+        return len(self.ranks) + any(o.where.rank is None for o in self.occurrences)
+
+    @property
+    def bounds(self) -> Bounds:
+        """When it was first seen."""
+        return Bounds(min(o.bounds.lo for o in self.occurrences), min(o.bounds.hi for o in self.occurrences))
+
+
+def fingerprint(occurrence: Occurrence) -> str:
+    """Equal for the same failure on other ranks: rule, exception, innermost frame and the message without numbers."""
+    parts = [occurrence.rule.id]
+    if link := occurrence.exception:
+        parts.append((link.exception or "").rsplit(".", 1)[-1])
+        if link.frames:
+            inner = link.frames[-1]
+            parts.append(f"{inner.file.rsplit('/', 1)[-1]}:{inner.function}")
+    parts.append(_VARYING.sub("#", occurrence.text)[:200])
+    return "|".join(parts)
+
+
+def group(occurrences: Iterable[Occurrence]) -> list[Incident]:
+    """Incidents in an order that depends on their content only."""
+    by_print: dict[str, list[Occurrence]] = defaultdict(list)
+    for occurrence in occurrences:
+        by_print[fingerprint(occurrence)].append(occurrence)
+    found = [Incident(name, members[0].rule, tuple(sorted(members, key=_order))) for name, members in by_print.items()]
+    return sorted(found, key=lambda i: (_order(i.first)[:3], i.fingerprint))
+
+
+def _order(o: Occurrence) -> tuple[float, int, str, int]:
+    rank = o.where.rank if o.where.rank is not None else 1 << 30
+    return (o.bounds.guess, rank, o.where.node or "", o.event.span.first)

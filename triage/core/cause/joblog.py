@@ -1,0 +1,70 @@
+"""All that is known of one attempt of one job, resolved: the input of the root-cause selection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from triage.core.cause.clock import Bounds, Clock
+from triage.core.cause.incident import Incident, Occurrence
+from triage.core.cause.timeline import Timeline
+from triage.core.cause.where import Where, World
+from triage.core.events.model import Collective, Exit
+from triage.core.logs.source import Source
+from triage.core.rules.ruleset import RuleSet
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A sentence; `{0}`, `{1}` ... become `path:line` of the occurrences' places."""
+
+    text: str
+    places: tuple[tuple[int, int], ...] = ()
+    """(source, byte offset) each."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedExit:
+    exit: Exit
+    where: Where
+    time: float | None
+    """Seconds on the job's axis, as the launcher saw it."""
+
+    @property
+    def failing(self) -> bool:
+        """It ended by itself, and not well."""
+        return not self.exit.victim and bool(self.exit.signal or self.exit.exitcode)
+
+    @property
+    def signal(self) -> int | None:
+        if self.exit.signal:
+            return self.exit.signal
+        return -self.exit.exitcode if self.exit.exitcode is not None and self.exit.exitcode < 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class SeenCollective:
+    event: Collective
+    where: Where
+    bounds: Bounds
+
+
+@dataclass(frozen=True, slots=True)
+class JobLog:
+    sources: Sequence[Source]
+    world: World
+    clock: Clock
+    timeline: Timeline
+    incidents: Sequence[Incident]
+    occurrences: Sequence[Occurrence]
+    exits: Sequence[ResolvedExit]
+    collectives: Sequence[SeenCollective]
+    ruleset: RuleSet
+    facts: dict[str, int | float | None]
+    ranks_seen: frozenset[int] = frozenset()
+    """Ranks that wrote at least one line."""
+    ends: dict[int, float] = field(default_factory=dict)
+    """Source -> its latest stamp."""
+
+    def failing_exits(self) -> list[ResolvedExit]:
+        return [e for e in self.exits if e.failing]

@@ -1,0 +1,106 @@
+"""What is kept of a source's events: the first and the last of everything alike, so that a storm stays small."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from triage.core.events.model import Collective, Event, Exit, Facts, Mark, Message, Progress, Trace
+from triage.core.logs.record import Stamp, Tags
+from triage.core.rules.engine import Engine, Match
+
+ALIKE = 4
+"""Of events that differ only in numbers, this many first ones of a process are kept, and the last."""
+STEPS_KEPT = 256
+KINDS = 20_000
+"""Different events of one source that are kept apart."""
+
+_DIGITS = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An event with the rules that match it, best first."""
+
+    event: Event
+    matches: tuple[Match, ...] = ()
+
+
+@dataclass
+class Keeper:
+    """The events of one source, bounded."""
+
+    engine: Engine
+    tags: set[Tags] = field(default_factory=set)
+    """Every different writer seen."""
+    last_stamp: Stamp | None = None
+    lines_kept: int = 0
+    _first: dict[object, list[Kept]] = field(default_factory=dict)
+    _last: dict[object, Kept] = field(default_factory=dict)
+    _steps: list[Progress] = field(default_factory=list)
+
+    def add(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self._see(event)
+            if isinstance(event, Progress) and event.kind == "iteration":
+                self._steps.append(event)
+                if len(self._steps) > 2 * STEPS_KEPT:
+                    self._steps[: len(self._steps) - STEPS_KEPT] = []
+                continue
+            matches: Sequence[Match] = ()
+            if isinstance(event, Trace | Message | Exit):
+                matches = self.engine.match(event)
+                if not matches and isinstance(event, Message):
+                    continue
+            self._keep(_key(event, matches), Kept(event, tuple(matches)))
+
+    def kept(self) -> list[Kept]:
+        """In the order of their place in the source."""
+        found = [k for group in self._first.values() for k in group]
+        found.extend(self._last.values())
+        found.extend(Kept(step) for step in self._steps)
+        return sorted(found, key=lambda k: (k.event.span.first, k.event.span.last))
+
+    def _see(self, event: Event) -> None:
+        tags = event.tags
+        if len(self.tags) < 100_000:
+            self.tags.add(Tags(tags.rank, tags.local_rank, tags.task, tags.node, None, tags.device, None))
+        at = event.when.at
+        if at is not None and at.seconds is not None and not at.utc:
+            self.last_stamp = at
+
+    def _keep(self, key: object, kept: Kept) -> None:
+        group = self._first.get(key)
+        if group is None:
+            if len(self._first) < KINDS:
+                self._first[key] = [kept]
+            else:
+                self._last[None] = kept
+        elif len(group) < ALIKE:
+            group.append(kept)
+        else:
+            self._last[key] = kept
+
+
+def _key(event: Event, matches: Sequence[Match]) -> object:
+    stream = event.tags.stream_key()
+    if isinstance(event, Trace):
+        last = event.links[-1] if event.links else None
+        name = (last.exception, _DIGITS.sub("#", last.message[:200]), last.frames[-1:]) if last else None
+        return (Trace, stream, len(event.links), name, event.style)
+    if isinstance(event, Message):
+        rules = tuple(m.rule.id for m in matches[:2])
+        return (Message, stream, rules, _DIGITS.sub("#", event.text[:160]))
+    if isinstance(event, Exit):
+        return (Exit, event.by, event.host, event.rank, event.local_rank, event.ranks, event.exitcode, event.victim,
+                event.attempt, event.pid)  # fmt: skip
+    if isinstance(event, Collective):
+        return (Collective, stream, event.what, event.group, event.group_rank, event.seq, event.op, event.ranks)
+    if isinstance(event, Facts):
+        return (Facts, event.origin, tuple(sorted(event.values.items())))
+    if isinstance(event, Mark):
+        return (Mark, event.span.first)
+    if isinstance(event, Progress):
+        return (Progress, event.kind)
+    return type(event)

@@ -1,0 +1,202 @@
+"""What the selection means: which category it is, whether the run ended, and who is to blame when the culprit is silent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from triage.core.cause.culprit import Blame, culprit_of
+from triage.core.cause.incident import Incident, Occurrence
+from triage.core.cause.joblog import JobLog, Reason, ResolvedExit
+from triage.core.cause.rootcause import Selection, earliest_symptom
+from triage.core.events.model import Exit
+from triage.core.rules.model import Role, Rule
+
+KILLERS = frozenset({"timeout", "cancelled"})
+"""Categories of the scheduler's statements that may have ended a run that was already dead or done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    failed: bool
+    category: str
+    ended: bool
+    rule: Rule | None = None
+    rule_id: str | None = None
+    root: Incident | None = None
+    occurrence: Occurrence | None = None
+    culprit: Blame | None = None
+    downstream: tuple[Incident, ...] = ()
+    unexplained: tuple[Incident, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    summary: str = ""
+    values: Mapping[str, object] = field(default_factory=dict)
+
+
+def outcome_of(job: JobLog, selection: Selection) -> Outcome:
+    """The outcome of one attempt; total: no evidence of failure and of an end is `none`, not ended."""
+    root = selection.root
+    if root is None:
+        return _no_root(job, selection)
+    if root.category in KILLERS and root.rule.scheduler:
+        return _killed(job, selection, root)
+    if root.role is Role.DOWNSTREAM:
+        return _collective(job, selection, root)
+    return Outcome(
+        failed=True,
+        category=root.category,
+        ended=True,
+        rule=root.rule,
+        root=root,
+        occurrence=_spokesman(root),
+        downstream=selection.downstream,
+        unexplained=selection.unexplained,
+        reasons=(*_why(root), *selection.reasons),
+    )
+
+
+def _spokesman(incident: Incident) -> Occurrence:
+    """The occurrence that is shown: the first in time; where time does not tell, the lowest rank."""
+    return incident.first
+
+
+def _why(root: Incident) -> tuple[Reason, ...]:
+    o = root.first
+    who = f"rank {o.where.rank}" if o.where.rank is not None else "a process whose rank is not written"
+    return (Reason(f"{who}: {root.rule.title} ({{0}})", (o.place,)),)
+
+
+def _no_root(job: JobLog, selection: Selection) -> Outcome:
+    timeline = job.timeline
+    left = selection.unexplained
+    bad = job.failing_exits()
+    if bad and not (timeline.finished is not None and timeline.finished.progress.kind == "success"):
+        return _unknown_exit(job, selection, bad)
+    done = timeline.finished
+    last = timeline.last
+    if done is not None or any(_is_clean(e) for e in job.exits):
+        places = ((done.progress.span.source, done.progress.span.first),) if done is not None else ()
+        text = "training finished ({0}) and no failure followed" if done is not None else "all processes ended with 0"
+        return Outcome(
+            False, "none", True, unexplained=(), reasons=(Reason(text, places), *selection.reasons),
+            summary="no failure: training finished",
+        )  # fmt: skip
+    reasons = list(selection.reasons)
+    if last is not None:
+        what = f"iteration {last.progress.iteration}" if last.progress.iteration is not None else last.progress.kind
+        reasons.append(Reason(f"last sign of life: {what} ({{0}})", ((last.progress.span.source, last.progress.span.first),)))
+    else:
+        reasons.append(Reason("no failure and no progress was found in the logs"))
+    return Outcome(
+        False, "none", False, downstream=(), unexplained=left, reasons=tuple(reasons),
+        summary="no failure seen, and no end either: the run may still be going",
+    )  # fmt: skip
+
+
+def _is_clean(e: ResolvedExit) -> bool:
+    return e.exit.exitcode == 0 and not e.exit.signal
+
+
+def _unknown_exit(job: JobLog, selection: Selection, bad: list[ResolvedExit]) -> Outcome:
+    """A process ended badly and nothing says why."""
+    first = min(
+        bad,
+        key=lambda e: (
+            not e.exit.first,
+            e.time if e.time is not None else float("inf"),
+            e.where.rank if e.where.rank is not None else 1 << 30,
+        ),
+    )
+    occurrence = next((o for o in job.occurrences if o.event is first.exit), None) or _bare(first)
+    who = f"rank {first.where.rank}" if first.where.rank is not None else (first.where.node or "a process")
+    how = f"signal {first.signal}" if first.signal else f"exit code {first.exit.exitcode}"
+    return Outcome(
+        True,
+        "unknown",
+        True,
+        occurrence=occurrence,
+        downstream=tuple(i for i in selection.unexplained if i.role is not Role.ROOT),
+        unexplained=tuple(i for i in selection.unexplained if i.role is Role.ROOT),
+        reasons=(
+            Reason(f"{who} ended with {how} ({{0}}) and left no message that tells why", ((first.exit.span.source, first.exit.span.first),)),
+            *selection.reasons,
+        ),
+        summary=f"{who} ended with {how}; the logs do not show why",
+    )
+
+
+def _bare(e: ResolvedExit) -> Occurrence:
+    from triage.core.cause.clock import Bounds
+    from triage.core.rules.model import On
+
+    rule = Rule("unknown/exit", "unknown", "a process ended badly", Role.ROOT, On.EXIT, ())
+    bounds = Bounds() if e.time is None else Bounds(e.time, e.time + 1.0)
+    return Occurrence(e.exit, rule, None, {}, e.where, bounds)
+
+
+def _killed(job: JobLog, selection: Selection, root: Incident) -> Outcome:
+    """The time limit or a cancel: of a run that worked, hung, or had long finished."""
+    o = root.first
+    timeline = job.timeline
+    done = timeline.finished
+    at = o.bounds.lo
+    silent = timeline.silent_before(at) if at > float("-inf") else None
+    category, rule_id, reason = root.category, root.rule.id, None
+    if done is not None and (done.time is None or silent is None or silent > 60):
+        category, rule_id = "hang", "hang/at-exit"
+        reason = Reason("training had finished ({0}); the processes stayed until they were killed ({1})",
+                        ((done.progress.span.source, done.progress.span.first), o.place))  # fmt: skip
+    elif silent is not None and timeline.is_hang(silent):
+        category, rule_id = "hang", "hang/no-progress"
+        last = timeline.last
+        places = ((last.progress.span.source, last.progress.span.first), o.place) if last else (o.place,)
+        reason = Reason(f"no progress for {silent:.0f} s before the kill ({{0}}, {{1}})", places)
+    rule = job.ruleset.get(rule_id) or root.rule
+    blame = culprit_of(job, (*selection.downstream, *selection.unexplained)) if category == "hang" else None
+    return Outcome(
+        failed=True,
+        category=category,
+        ended=True,
+        rule=rule if category == rule.category else None,
+        rule_id=rule_id,
+        root=root,
+        occurrence=o,
+        culprit=blame if blame is not None and blame.rank is not None else None,
+        downstream=selection.downstream,
+        unexplained=selection.unexplained,
+        reasons=(*((reason,) if reason else ()), *_why(root), *selection.reasons),
+        values={} if silent is None else {"silent_s": f"{silent:.0f}"},
+    )
+
+
+def _collective(job: JobLog, selection: Selection, root: Incident) -> Outcome:
+    """Only collective failures: the earliest symptom speaks, the culprit is whoever is missing or odd."""
+    downstream = (root, *selection.downstream)
+    blame = culprit_of(job, downstream)
+    symptom = root.first if root.rule.specificity > 30 else (earliest_symptom([root]) or root.first)
+    symptoms = tuple(
+        _without(i, blame.rank) for i in downstream if blame.rank is None or not i.ranks or i.ranks - {blame.rank}
+    )
+    return Outcome(
+        failed=True,
+        category=root.category,
+        ended=True,
+        rule=root.rule,
+        root=root,
+        occurrence=symptom,
+        culprit=blame,
+        downstream=symptoms if blame.rank is not None else selection.downstream,
+        unexplained=selection.unexplained,
+        reasons=(*blame.reasons, *selection.reasons),
+    )
+
+
+def _without(incident: Incident, rank: int | None) -> Incident:
+    from dataclasses import replace
+
+    kept = tuple(o for o in incident.occurrences if rank is None or o.where.rank != rank)
+    return replace(incident, occurrences=kept) if kept else incident
+
+
+def is_exit(o: Occurrence) -> bool:
+    return isinstance(o.event, Exit)

@@ -1,0 +1,278 @@
+"""Which incident is the root: a pure selection in which each step leaves its reason.
+
+Order of belief: a Python failure that is not NCCL's, the first in time; the scheduler's own word, which outranks what
+its signals provoke; a process killed by a signal; collective failures, for which the culprit is looked for among the
+ranks that are silent; and last, exits that nobody explains.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from triage.core.cause.clock import SKEW
+from triage.core.cause.handled import survived
+from triage.core.cause.incident import Incident, Occurrence
+from triage.core.cause.joblog import JobLog, Reason
+from triage.core.events.model import Exit, Trace
+from triage.core.rules.model import Role
+from triage.core.rules.ruleset import CauseEdge
+
+FALLBACK = 5
+"""Rules of this specificity or less say only that something failed."""
+WEAK = 20
+"""Rules of this specificity or less name a symptom whose cause is likely but not shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The root and what becomes of everything else; each live incident is in exactly one place."""
+
+    root: Incident | None
+    downstream: tuple[Incident, ...] = ()
+    unexplained: tuple[Incident, ...] = ()
+    advice: tuple[Incident, ...] = ()
+    survived: tuple[Incident, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    ordered: bool = True
+    """False when time does not say that the root came before the other candidates."""
+
+
+def select(job: JobLog) -> Selection:
+    """Choose the root among the incidents of one attempt."""
+    live, gone = _split_survived(job)
+    advice = tuple(i for i in live if i.role is Role.ADVICE)
+    live = [i for i in live if i.role is not Role.ADVICE]
+    reasons: list[Reason] = []
+    if gone:
+        o = gone[0][0].first
+        reasons.append(Reason(f"{len(gone)} earlier problem(s) survived: {gone[0][1]} ({{0}})", (o.place,)))
+    candidates = _candidates(live, job, reasons)
+    if not candidates:
+        return Selection(
+            None, unexplained=tuple(live), advice=advice, survived=tuple(i for i, _ in gone), reasons=tuple(reasons)
+        )
+    root, ordered = _first(candidates, job, reasons)
+    downstream, unexplained = _place_rest(root, live, job)
+    _torchrun_says(root, job, reasons)
+    return Selection(
+        root,
+        tuple(downstream),
+        tuple(unexplained),
+        advice,
+        tuple(i for i, _ in gone),
+        tuple(reasons),
+        ordered,
+    )
+
+
+def _split_survived(job: JobLog) -> tuple[list[Incident], list[tuple[Incident, str]]]:
+    live: list[Incident] = []
+    gone: list[tuple[Incident, str]] = []
+    for incident in job.incidents:
+        why = {id(o): survived(o, job) for o in incident.occurrences}
+        kept = tuple(o for o in incident.occurrences if why[id(o)] is None)
+        lost = tuple(o for o in incident.occurrences if why[id(o)] is not None)
+        if kept:
+            live.append(replace(incident, occurrences=kept))
+        if lost:
+            gone.append((replace(incident, occurrences=lost), why[id(lost[0])] or ""))
+    return live, gone
+
+
+def _candidates(live: Sequence[Incident], job: JobLog, reasons: list[Reason]) -> list[Incident]:
+    """The incidents of the strongest kind that is present, those explained by another one taken out."""
+    roots = [i for i in live if i.role is Role.ROOT and not i.rule.scheduler and i.rule.specificity > WEAK]
+    fallback = [i for i in live if i.role is Role.ROOT and not i.rule.scheduler and i.rule.specificity <= FALLBACK]
+    scheduler = [i for i in live if i.rule.scheduler and i.role is Role.ROOT]
+    strong = [i for i in scheduler if not _plain_cancel(i)]
+    weak = [i for i in live if i.role is Role.ROOT and FALLBACK < i.rule.specificity <= WEAK and _by_itself(i, job)]
+    roots = _not_after_scheduler([*roots, *fallback], strong, reasons)
+    for tier in (_tier(roots, strong, job), strong, weak, _plain_cancels(scheduler, live)):
+        if tier:
+            return _unexplained(tier, job)
+    downstream = [i for i in live if i.role is Role.DOWNSTREAM]
+    if downstream:
+        reasons.append(Reason("no Python traceback that is not NCCL's own, on any rank"))
+    return downstream
+
+
+def _tier(roots: list[Incident], strong: list[Incident], job: JobLog) -> list[Incident]:
+    """Roots, together with scheduler statements that came before them."""
+    if not roots:
+        return []
+    early = [s for s in strong if all(s.bounds.before(r.bounds) or _explains(s, r, job) for r in roots)]
+    return early or roots
+
+
+def _plain_cancel(incident: Incident) -> bool:
+    """`CANCELLED AT` without a reason: a person's scancel, or only the aftermath of a failed task."""
+    return incident.category == "cancelled"
+
+
+def _plain_cancels(scheduler: list[Incident], live: Sequence[Incident]) -> list[Incident]:
+    if any(i.role is Role.DOWNSTREAM and i.category == "nccl" for i in live):
+        return []
+    return [i for i in scheduler if _plain_cancel(i)]
+
+
+def _not_after_scheduler(
+    roots: list[Incident], strong: list[Incident], reasons: list[Reason]
+) -> list[Incident]:
+    """Without the tracebacks that come behind the scheduler's statement in its own stream or by the clock."""
+    kept = []
+    for root in roots:
+        told = next((s for s in strong if _behind(root, s)), None)
+        if told is None:
+            kept.append(root)
+        else:
+            reasons.append(
+                Reason(
+                    "the scheduler's word ({0}) comes before the traceback it provoked ({1})",
+                    (told.first.place, root.first.place),
+                )
+            )
+    return kept
+
+
+def _behind(root: Incident, told: Incident) -> bool:
+    if told.bounds.before(root.bounds, 0.0):
+        return True
+    source, at = told.first.place
+    return all(o.place[0] == source and o.place[1] > at for o in root.occurrences)
+
+
+def _by_itself(incident: Incident, job: JobLog) -> bool:
+    """A signal death that no launcher caused: none of the rank's failures came before it."""
+    first = incident.first
+    if isinstance(first.event, Exit) and first.event.victim:
+        return False
+    exits = [e for e in job.failing_exits() if e.time is not None]
+    if not exits or not isinstance(first.event, Exit):
+        return True
+    earliest = min(e.time for e in exits if e.time is not None)
+    mine = [e.time for e in exits if e.exit is first.event and e.time is not None]
+    return not mine or mine[0] <= earliest + SKEW or first.event.first
+
+
+def _unexplained(tier: list[Incident], job: JobLog) -> list[Incident]:
+    left = [b for b in tier if not any(a is not b and _explains(a, b, job) and not _explains(b, a, job) for a in tier)]
+    return left or tier
+
+
+def _explains(cause: Incident, effect: Incident, job: JobLog) -> bool:
+    edges = job.ruleset.explains(cause.rule, effect.rule)
+    return any(_edge_holds(edge, cause, effect) for edge in edges)
+
+
+def _edge_holds(edge: CauseEdge, cause: Incident, effect: Incident) -> bool:
+    if effect.bounds.before(cause.bounds):
+        return False
+    if edge.within is not None and effect.bounds.guess - cause.bounds.guess > edge.within:
+        return False
+    if edge.same == "rank":
+        return bool(cause.ranks & effect.ranks) or not (cause.ranks and effect.ranks)
+    if edge.same == "node":
+        nodes = {o.where.node for o in cause.occurrences}, {o.where.node for o in effect.occurrences}
+        return bool(nodes[0] & nodes[1]) or None in nodes[0] | nodes[1]
+    return True
+
+
+def _first(candidates: list[Incident], job: JobLog, reasons: list[Reason]) -> tuple[Incident, bool]:
+    """The earliest; where time does not order them, the one that says most."""
+    earliest = [
+        c
+        for c in candidates
+        if not any(o is not c and (o.bounds.before(c.bounds) or _same_stream_before(o, c)) for o in candidates)
+    ] or candidates
+    best = min(earliest, key=lambda i: _preference(i, job))
+    others = [c for c in candidates if c is not best]
+    ordered = all(best.bounds.before(c.bounds, 0.0) or _same_stream_before(best, c) for c in others)
+    if others:
+        how = "is the first in time" if ordered else "says most; time alone does not order them"
+        reasons.append(
+            Reason(
+                f"of {len(candidates)} failures that could be the root, {{0}} {how} (next: {{1}})",
+                (best.first.place, others[0].first.place),
+            )
+        )
+    return best, ordered
+
+
+def _same_stream_before(a: Incident, b: Incident) -> bool:
+    """All of b lies behind a's first in one stream."""
+    source, at = a.first.place
+    key = a.first.event.tags.stream_key()
+    return all(
+        o.place[0] == source and o.place[1] > at and o.event.tags.stream_key() == key for o in b.occurrences
+    )
+
+
+def _preference(incident: Incident, job: JobLog) -> tuple[object, ...]:
+    o = incident.first
+    first_exit = {e.where.rank for e in job.exits if e.exit.first and e.failing}
+    logged = isinstance(o.event, Trace) and o.event.logged
+    fallback = incident.rule.specificity <= FALLBACK
+    return (
+        logged,
+        fallback,
+        not any(x.killed for x in incident.occurrences),
+        not (incident.ranks & first_exit),
+        o.bounds.guess if math.isfinite(o.bounds.guess) else math.inf,
+        -incident.rule.specificity,
+        len(incident.ranks) or 1 << 20,
+        incident.fingerprint,
+    )
+
+
+def _place_rest(
+    root: Incident, live: Sequence[Incident], job: JobLog
+) -> tuple[list[Incident], list[Incident]]:
+    downstream: list[Incident] = []
+    unexplained: list[Incident] = []
+    for incident in live:
+        if incident is root:
+            continue
+        explained = (
+            incident.role in (Role.DOWNSTREAM, Role.TEARDOWN)
+            or _explains(root, incident, job)
+            or root.bounds.before(incident.bounds)
+            or (bool(incident.ranks) and incident.ranks <= root.ranks)
+            or _same_stream_before(root, incident)
+            or incident.rule.specificity <= WEAK
+        )
+        (downstream if explained else unexplained).append(incident)
+    return downstream, unexplained
+
+
+def _torchrun_says(root: Incident, job: JobLog, reasons: list[Reason]) -> None:
+    """Where a launcher's summary names another rank as the first failure, say why it is overruled."""
+    named = [e for e in job.exits if e.exit.first and e.exit.by == "torchrun" and e.where.rank is not None]
+    if not named or not root.ranks:
+        return
+    agreeing = [e for e in named if e.where.rank in root.ranks]
+    if agreeing:
+        reasons.append(Reason(f"torchrun's summary names rank {agreeing[0].where.rank} too ({{0}})", (_place(agreeing[0].exit),)))
+        return
+    other = named[0]
+    reasons.append(
+        Reason(
+            f"torchrun's summary names rank {other.where.rank} as the first failure ({{0}}); overruled: it lists the "
+            "earliest exit its node saw, in whole seconds, not the cause",
+            (_place(other.exit),),
+        )
+    )
+
+
+def _place(event: Exit) -> tuple[int, int]:
+    return (event.span.source, event.span.first)
+
+
+def earliest_symptom(incidents: Sequence[Incident]) -> Occurrence | None:
+    """The first occurrence by the clock, ties by rank."""
+    return min(
+        (o for i in incidents for o in i.occurrences),
+        key=lambda o: (o.bounds.guess, o.where.rank if o.where.rank is not None else 1 << 30, o.place[1]),
+        default=None,
+    )

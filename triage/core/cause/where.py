@@ -1,0 +1,196 @@
+"""Who did it: from what a line and its file say to a global rank and a node, never by guess."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from triage.core.events.model import Collective, Event, Exit, Facts
+from triage.core.logs.record import Tags
+from triage.core.logs.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A resolved writer; None where not known."""
+
+    rank: int | None = None
+    local_rank: int | None = None
+    node: str | None = None
+    attribution: str = "none"
+    """How `rank` is known: `tag`, `file`, `inferred`, `none`."""
+
+
+@dataclass
+class World:
+    """The job's shape as its logs show it: sizes, and which rank ran where."""
+
+    size: int | None = None
+    per_node: int | None = None
+    nodes: int | None = None
+    host_of: dict[int, str] = field(default_factory=dict)
+    """Global rank -> host, as launcher summaries and rank-tagged lines in node files print it."""
+    offset_of_source: dict[int, int] = field(default_factory=dict)
+    """Source -> the global rank of its node's local rank 0."""
+    offset_of_host: dict[str, int] = field(default_factory=dict)
+    rank_of_pid: dict[tuple[int, int], int] = field(default_factory=dict)
+    """(source, pid) -> global rank."""
+    task_is_rank: bool | None = None
+    """Whether `srun --label` and `%t` numbers are ranks (one task per GPU) or nodes; None where not known."""
+
+    def resolve(self, source: Source, index: int, tags: Tags) -> Where:
+        node = tags.node or source.node
+        local = tags.local_rank if tags.local_rank is not None else source.local_rank
+        if tags.rank is not None:
+            return self._placed(tags.rank, local, node, "tag")
+        if source.rank is not None:
+            return self._placed(source.rank, local, node, "file")
+        task = tags.task if tags.task is not None else source.task
+        if local is None and task is not None and self.task_is_rank:
+            return self._placed(task, None, node, "tag" if tags.task is not None else "file")
+        if local is None and tags.device is not None:
+            local = tags.device
+        base = self._base(source, index, node, task)
+        if local is not None and base is not None:
+            printed = tags.local_rank is not None or tags.device is not None
+            return self._placed(base + local, local, node, "tag" if printed else "file")
+        if tags.pid is not None and (index, tags.pid) in self.rank_of_pid:
+            return self._placed(self.rank_of_pid[(index, tags.pid)], local, node, "tag")
+        if self.size == 1:
+            return self._placed(0, 0, node, "inferred")
+        return Where(None, local, node or self._node_of(source, index, task))
+
+    def _placed(self, rank: int, local: int | None, node: str | None, attribution: str) -> Where:
+        if local is None and self.per_node:
+            local = rank % self.per_node
+        return Where(rank, local, self.host_of.get(rank) or node, attribution)
+
+    def _base(self, source: Source, index: int, node: str | None, task: int | None) -> int | None:
+        if index in self.offset_of_source:
+            return self.offset_of_source[index]
+        if node is not None and node in self.offset_of_host:
+            return self.offset_of_host[node]
+        if self.per_node:
+            if source.node_rank is not None:
+                return source.node_rank * self.per_node
+            if task is not None and self.task_is_rank is False:
+                return task * self.per_node
+        if self.nodes == 1 or (self.size is not None and self.size == self.per_node):
+            return 0
+        return None
+
+    def _node_of(self, source: Source, index: int, task: int | None) -> str | None:
+        base = self._base(source, index, source.node, task)
+        return self.host_of.get(base) if base is not None else None
+
+
+def build_world(sources: Sequence[Source], events: Iterable[Event], facts: dict[str, int | float | None]) -> World:
+    """What all events of one attempt together say about ranks, nodes and their places."""
+    events = list(events)
+    world = World(size=_int(facts.get("world_size")))
+    helper: dict[str, Counter[int]] = defaultdict(Counter)
+    for event in events:
+        if isinstance(event, Facts):
+            for name in ("nnodes", "nproc_per_node"):
+                if isinstance(value := event.values.get(name), int) and not isinstance(value, bool):
+                    helper[name][value] += 1
+    world.nodes = _sole(helper["nnodes"])
+    world.per_node = _sole(helper["nproc_per_node"])
+    if world.size is None and world.nodes and world.per_node:
+        world.size = world.nodes * world.per_node
+    _learn_exits(world, sources, events)
+    _learn_tags(world, sources, events)
+    _learn_tasks(world, sources, events)
+    if world.per_node is None:
+        _learn_per_node(world)
+    if world.size is None and world.nodes == 1 and world.per_node:
+        world.size = world.per_node
+    return world
+
+
+def _learn_exits(world: World, sources: Sequence[Source], events: Sequence[Event]) -> None:
+    for event in events:
+        if not isinstance(event, Exit) or event.rank is None:
+            continue
+        index = event.span.source
+        if event.host and event.host not in ("localhost",):
+            world.host_of.setdefault(event.rank, event.host)
+        elif node := (event.tags.node or sources[index].node):
+            world.host_of.setdefault(event.rank, node)
+        if event.pid is not None:
+            world.rank_of_pid.setdefault((index, event.pid), event.rank)
+        if event.local_rank is not None:
+            base = event.rank - event.local_rank
+            if _is_one_node(sources[index], event):
+                world.offset_of_source.setdefault(index, base)
+            if event.host:
+                world.offset_of_host.setdefault(event.host, base)
+
+
+def _is_one_node(source: Source, event: Event) -> bool:
+    """Whether all of a source belongs to the node that this event speaks of."""
+    return event.tags.node is None and event.tags.task is None and event.tags.rank is None
+
+
+def _learn_tags(world: World, sources: Sequence[Source], events: Sequence[Event]) -> None:
+    bases: dict[int, set[int]] = defaultdict(set)
+    for event in events:
+        tags, index = event.tags, event.span.source
+        if tags.rank is None:
+            continue
+        if tags.local_rank is not None:
+            bases[index].add(tags.rank - tags.local_rank)
+        if node := (tags.node or sources[index].node):
+            world.host_of.setdefault(tags.rank, node)
+    for index, seen in bases.items():
+        if len(seen) == 1:
+            world.offset_of_source.setdefault(index, next(iter(seen)))
+    for event in events:
+        if isinstance(event, Collective) and event.what == "init" and event.ranks and event.tags.pid is not None:
+            world.rank_of_pid.setdefault((event.span.source, event.tags.pid), event.ranks[0])
+            if event.tags.node:
+                world.host_of.setdefault(event.ranks[0], event.tags.node)
+
+
+def _learn_tasks(world: World, sources: Sequence[Source], events: Sequence[Event]) -> None:
+    tasks: set[int] = {s.task for s in sources if s.task is not None}
+    same = other = 0
+    for event in events:
+        task = event.tags.task if event.tags.task is not None else sources[event.span.source].task
+        if task is None:
+            continue
+        tasks.add(task)
+        if event.tags.rank is not None and event.tags.local_rank is None:
+            same += event.tags.rank == task
+            other += event.tags.rank != task
+        elif event.tags.local_rank is not None:
+            other += 1
+        if isinstance(event, Exit) and event.by == "torchrun":
+            other += 1
+    if same or other:
+        world.task_is_rank = same > 0 and other == 0
+    elif tasks and world.size is not None and max(tasks) > 0:
+        if world.nodes and world.nodes > max(tasks) and world.per_node and world.per_node > 1:
+            world.task_is_rank = False
+        elif max(tasks) + 1 == world.size:
+            world.task_is_rank = True
+    elif tasks and world.size is None and len(tasks) > 1:
+        world.task_is_rank = None
+
+
+def _learn_per_node(world: World) -> None:
+    starts = sorted({*world.offset_of_source.values(), *world.offset_of_host.values()})
+    gaps = {b - a for a, b in zip(starts, starts[1:], strict=False)}
+    if len(gaps) == 1:
+        world.per_node = next(iter(gaps))
+    elif world.size and world.nodes and world.size % world.nodes == 0:
+        world.per_node = world.size // world.nodes
+
+
+def _sole(counts: Counter[int]) -> int | None:
+    return next(iter(counts)) if len(counts) == 1 else None
+
+
+def _int(value: int | float | None) -> int | None:
+    return int(value) if value is not None else None

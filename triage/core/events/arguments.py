@@ -1,0 +1,314 @@
+"""Sizes and settings that a run prints about itself: argument dumps, command lines, initialisation lines.
+
+Sources: Megatron-LM megatron/training/arguments.py (`_print_args`, `validate_args`), GPT-NeoX arguments.py,
+deepspeed runtime/config.py and launcher/launch.py, transformers trainer.py, torch distributed/run.py and
+elastic/agent/server/api.py, lightning fabric/utilities/distributed.py, nccl src/init.cc.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from triage.core.events.commands import LIMIT, command_facts, is_command, json_facts, list_facts
+from triage.core.events.model import Event, Facts
+from triage.core.events.names import ALIASES, number, settle, transformer_only
+from triage.core.events.place import place
+from triage.core.logs.record import Record
+
+_Values = dict[str, int | float | str | bool]
+
+_HEADER = re.compile(r"^\s*-{5,80} (?:end of )?[\w ]{0,40}arguments -{5,80}\s*$")
+_ENTRY = re.compile(r"^ {1,4}([A-Za-z_][\w.]{0,120}) (\.{3,80}) (.*)$")
+_LONG_ENTRY = re.compile(r"^ {2}([a-z_]\w{44,120}) {1,2}(\S.*)?$")
+_NEOX_VALUE = re.compile(r"^(.*?)\.{2,80}(?:updated|default)$")
+_DEEPSPEED_WIDTH = 29
+"""DeepSpeed pads names to 29 characters; its `world_size` counts data-parallel replicas only."""
+_DUMP_GAP = 40
+"""Lines of other writers inside one dump."""
+_CONTINUED_LINES = 200
+
+
+@dataclass(slots=True)
+class _Dump:
+    first: Record
+    last: Record
+    pairs: list[tuple[str, str]] = field(default_factory=list)
+    gap: int = 0
+
+
+def extract_facts(stream: Sequence[Record], source: int) -> tuple[list[Event], list[Record]]:
+    """Facts of one stream. Dumps and echoed commands are consumed; lines with another meaning stay."""
+    events: list[Event] = []
+    rest: list[Record] = []
+    dump: _Dump | None = None
+    index = 0
+    while index < len(stream):
+        record = stream[index]
+        entry = _dump_entry(record)
+        if entry is not None:
+            dump = dump or _Dump(record, record)
+            dump.pairs.append(entry)
+            dump.last, dump.gap = record, 0
+            index += 1
+            continue
+        if _HEADER.match(record.text[:200]):
+            _close(dump, source, events)
+            dump = None
+            index += 1
+            continue
+        if dump is not None:
+            dump.gap += 1
+            if dump.gap > _DUMP_GAP:
+                _close(dump, source, events)
+                dump = None
+        index += _other(stream, index, source, events, rest)
+    _close(dump, source, events)
+    return events, rest
+
+
+def stated_sizes(text: str) -> dict[str, int]:
+    """Sizes that the message of a failed check names: `num_attention_heads (6) must be a multiple of ...`."""
+    if not any(word in text for word in _CHECKS):
+        return {}
+    pairs = (
+        (match[1].replace(" ", "_").replace("-", "_"), match[2]) for match in _STATED.finditer(text[:LIMIT])
+    )
+    return settle(pairs)
+
+
+def _close(dump: _Dump | None, source: int, events: list[Event]) -> None:
+    if dump is None:
+        return
+    values: _Values = dict(settle(dump.pairs, aliases=_DUMP_NAMES))
+    if values:
+        events.append(Facts(*place(source, dump.first, dump.last), values=values, origin="arguments"))
+
+
+def _dump_entry(record: Record) -> tuple[str, str] | None:
+    """`  name ....... value`; a name of 48 or more characters has no dots."""
+    text = record.text
+    if not text.startswith(" ") or len(text) > 65_536:
+        return None
+    match = _ENTRY.match(text) if " ..." in text else None
+    if match is None:
+        long = _LONG_ENTRY.match(text)
+        return None if long is None else (long[1], long[2] or "")
+    name, value = match[1], match[3]
+    if len(name) + len(match[2]) == _DEEPSPEED_WIDTH and name == "world_size":
+        return "", ""
+    neox = _NEOX_VALUE.match(value[:400])
+    return name, neox[1] if neox is not None else value
+
+
+def _other(stream: Sequence[Record], index: int, source: int, events: list[Event], rest: list[Record]) -> int:
+    """Read what is no dump from `index` on; how many records were used."""
+    record = stream[index]
+    text = record.text
+    after_frame = index > 0 and stream[index - 1].text.lstrip().startswith('File "')
+    if after_frame or not _WORTH.search(text[:LIMIT]):
+        rest.append(record)
+        return 1
+    if is_command(text):
+        last = _continued(stream, index)
+        joined = " ".join(r.text[:LIMIT].rstrip().rstrip("\\") for r in stream[index : last + 1])
+        values: _Values = dict(command_facts(joined))
+        if values:
+            events.append(Facts(*place(source, record, stream[last]), values=values, origin="command"))
+        else:
+            rest.extend(stream[index : last + 1])
+        return last - index + 1
+    for origin, literals, consumed, reader in _FORMS:
+        if any(literal in text for literal in literals) and (found := reader(text[:LIMIT])):
+            events.append(Facts(*place(source, record), values=dict(found), origin=origin))
+            if not consumed:
+                rest.append(record)
+            return 1
+    rest.append(record)
+    return 1
+
+
+def _continued(stream: Sequence[Record], index: int) -> int:
+    """The last record of a command whose lines end in backslashes."""
+    stop = min(len(stream) - 1, index + _CONTINUED_LINES)
+    room = LIMIT
+    while index < stop and room > 0 and stream[index].text.rstrip().endswith("\\"):
+        room -= len(stream[index].text)
+        index += 1
+    return index
+
+
+_CHECKS = ("divisible", "multiple of", "must be", "should be", "not equal")
+_STATED = re.compile(
+    r"(?<![\w-])(?:eval[_ ])?((?:global|micro)[_ ]batch[_ ]size|num_attention_heads|(?:tensor|pipeline)_model_parallel_size"
+    r"|context_parallel_size|data[_ ]parallel[_ ]size|world[_ ]size|hidden_size|num_layers) \((\d{1,13})\)"
+)
+_DUMP_NAMES = ALIASES | {"train_batch_size": "global_batch_size"}
+_PARALLEL = re.compile(
+    r"(?<!encoder-)(data|tensor|pipeline|context|expert|(?<![a-z]-)model)(?:-model)?-parallel[- ]size:? (\d{1,9})"
+)
+_AXES = {"data": "dp", "tensor": "tp", "pipeline": "pp", "context": "cp", "expert": "ep", "model": "tp"}
+
+
+def _megatron_world(text: str) -> dict[str, int]:
+    """`using world size: 16, data-parallel size: 4, ...` in all its versions."""
+    match = re.search(r"using world size: (\d{1,9})", text)
+    if match is None:
+        return {}
+    pairs = [(_AXES[axis], value) for axis, value in _PARALLEL.findall(text)]
+    return _positive([("world_size", match[1]), *pairs])
+
+
+_INITIALIZED = re.compile(
+    r"> initializ(?:ed|ing) (?:(tensor|pipeline|context|expert) )?(?:model )?parallel with size (\d{1,9})"
+)
+
+
+def _initialized(text: str) -> dict[str, int]:
+    match = _INITIALIZED.search(text)
+    return _positive([(_AXES[match[1] or "tensor"], match[2])]) if match is not None else {}
+
+
+_NAMED: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
+    (re.compile(r"GLOBAL_RANK: \d+, MEMBER: \d+/(\d{1,9})"), ("world_size",)),
+    (re.compile(r"All distributed processes registered\. Starting with (\d{1,9}) process"), ("world_size",)),
+    (re.compile(r"\bdist_world_size=(\d{1,9})"), ("world_size",)),
+    (re.compile(r"Total number of GPUs determined to be: (\d{1,9})"), ("world_size",)),
+    (re.compile(r"\brank: \d+, local_rank: \d+, world_size: (\d{1,9})\b"), ("world_size",)),
+    (re.compile(r"\bnnodes=(\d{1,9}), num_local_procs=(\d{1,9})"), ("nnodes", "nproc_per_node")),
+    (re.compile(r"^\W*setting global batch size to (\d{1,9})"), ("global_batch_size",)),
+    (re.compile(r"Instantaneous batch size per device = ([\d,]{1,12})"), ("micro_batch_size",)),
+    (re.compile(r"Total train batch size \(w\. parallel.{0,40}\) = ([\d,]{1,12})"), ("global_batch_size",)),
+    (re.compile(r"Total optimization steps = ([\d,]{1,12})"), ("train_iters",)),
+    (re.compile(r"global batch size (\d{1,9}), .{0,80}?sequence length (\d{1,9}), .{0,80}?total steps (\d{1,12})"),
+     ("global_batch_size", "seq_length", "train_iters")),
+    (re.compile(r"\bCONFIG: micro_batches=\d+ micro_batch_size=(\d{1,9})"), ("micro_batch_size",)),
+    (re.compile(r"^\W*nproc_per_node\s+: (\d{1,9})\s*$"), ("nproc_per_node",)),
+    (re.compile(r"^\W*min_nodes\s+: (\d{1,9})\s*$"), ("min_nodes",)),
+    (re.compile(r"^\W*max_nodes\s+: (\d{1,9})\s*$"), ("max_nodes",)),
+    (re.compile(r'"key": "global_batch_size", "value": (\d{1,9})\b'), ("global_batch_size",)),
+    (re.compile(r'"key": "max_sequence_length", "value": (\d{1,9})\b'), ("seq_length",)),
+)  # fmt: skip
+
+
+def _named(text: str) -> dict[str, int]:
+    """Initialisation lines of one wording each."""
+    for pattern, names in _NAMED:
+        if (match := pattern.search(text)) is not None:
+            return _positive(zip(names, (value.replace(",", "") for value in match.groups()), strict=True))
+    return {}
+
+
+_MESH = re.compile(r"device mesh with \[([\w', ]{1,200})\], \[([\d, ]{1,100})\]")
+_MESH_AXES = {"tp": "tp", "pp": "pp", "cp": "cp"}
+
+
+def _mesh(text: str) -> dict[str, int]:
+    """torchtitan's `Building 2-D device mesh with ['dp_shard', 'tp'], [4, 2]`."""
+    if (match := _MESH.search(text)) is None:
+        return {}
+    names = [name.strip(" '") for name in match[1].split(",")]
+    sizes = [number(size) for size in match[2].split(",")]
+    if len(names) != len(sizes):
+        return {}
+    found: dict[str, int] = {}
+    world = 1
+    for name, size in zip(names, sizes, strict=True):
+        if size is None:
+            return {}
+        world *= size
+        if name in _MESH_AXES:
+            found[_MESH_AXES[name]] = size
+    return found | {"world_size": world}
+
+
+_WORLD_SIZES = re.compile(r"\bglobal_world_sizes=\[(\d{1,9})[,\]]")
+_NRANKS = re.compile(r"\brank \d{1,9} nranks (\d{1,9}) ")
+_JSON_WORLD = re.compile(r"^\s*\"world_size\": (\d{1,9}),?\s*$")
+
+
+def _elastic(text: str) -> dict[str, int]:
+    match = _WORLD_SIZES.search(text)
+    return _positive([("world_size", match[1])]) if match is not None else {}
+
+
+def _environment(text: str) -> dict[str, int]:
+    """WORLD_SIZE of an environment; under some job operators it counts nodes, hence the low rank of its origin."""
+    match = re.search(r"(?<![A-Z_])WORLD_SIZE[= ]['\"]?(\d{1,9})\b", text) or _JSON_WORLD.search(text)
+    if match is not None:
+        return _positive([("world_size", match[1])])
+    match = _NRANKS.search(text)
+    return _positive([("nranks", match[1])]) if match is not None else {}
+
+
+_MEMORY = re.compile(r"memory \(MB\) \|(.{0,400})")
+_MEMORY_PART = re.compile(r"(max allocated|max reserved): ([\d.]{1,20})")
+
+
+def _memory(text: str) -> dict[str, float]:
+    """Megatron's memory report; its MB are MiB. The peak is the most that was allocated."""
+    if (match := _MEMORY.search(text)) is None:
+        return {}
+    parts = dict(_MEMORY_PART.findall(match[1]))
+    try:
+        return {"peak_memory_gib": round(float(parts["max allocated"]) / 1024, 4)}
+    except (KeyError, ValueError):
+        return {}
+
+
+_REPR = re.compile(r"\b(?:Namespace|\w{0,60}(?:Config|Arguments|Args))\(")
+_REPR_PAIR = re.compile(r"(?<![\w.])(\w{2,60})=(\d{1,13})(?=[,)\s])")
+
+
+def _repr(text: str) -> dict[str, int]:
+    """`Namespace(...)` and dataclass reprs of settings."""
+    match = _REPR.search(text)
+    if match is None:
+        return {}
+    found = transformer_only(settle(_REPR_PAIR.findall(text[match.start() :])))
+    return found if "Namespace" in match[0] or len(found) > 1 else _dataset(text, found)
+
+
+def _dataset(text: str, found: dict[str, int]) -> dict[str, int]:
+    """Megatron's dataset settings state the sequence length alone."""
+    match = re.search(r"DatasetConfig\(.{0,400}?\bsequence_length=(\d{1,9})\b", text)
+    return found | _positive([("seq_length", match[1])]) if match is not None else found
+
+
+_YAML = re.compile(r"^\s{0,40}(\w{2,60}):\s(\d{1,13})\s*$")
+_YAML_NAMES = {
+    name: ALIASES[name]
+    for name in (
+        "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size",
+        "expert_model_parallel_size", "micro_batch_size", "global_batch_size",
+    )
+}  # fmt: skip
+
+
+def _yaml(text: str) -> dict[str, int]:
+    match = _YAML.match(text)
+    return settle([(match[1], match[2])], aliases=_YAML_NAMES) if match is not None else {}
+
+
+def _positive(pairs: Iterable[tuple[str, str]]) -> dict[str, int]:
+    return {name: value for name, text in pairs if (value := number(text)) is not None}
+
+
+_FORMS: tuple[tuple[str, tuple[str, ...], bool, Callable[[str], dict[str, int] | dict[str, float]]], ...] = (
+    ("world", ("using world size",), True, _megatron_world),
+    ("world", ("> initializ",), True, _initialized),
+    ("memory", ("memory (MB)",), True, _memory),
+    ("world", ("device mesh with",), True, _mesh),
+    ("world", ("global_world_sizes=",), True, _elastic),
+    ("command", ("with overrides: [", "with command: [", "exits with return code", "CalledProcessError: Command"), False, list_facts),
+    ("command", ("train_micro_batch_size_per_gpu", '"train_batch_size"', "_parallel_size\""), False, json_facts),
+    ("arguments", ("Namespace(", "Config(", "Arguments(", "Args("), False, _repr),
+    ("world", ("MEMBER: ", "distributed processes", "dist_world_size", "GPUs determined", "local_rank: ",
+               "num_local_procs", "batch size", "optimization steps", "CONFIG: ", "nproc_per_node", '"key": "'),
+     False, _named),
+    ("environment", ("WORLD_SIZE", "nranks ", '"world_size"'), False, _environment),
+    ("command", ("_size: ",), False, _yaml),
+    ("iteration", _CHECKS, False, stated_sizes),
+)  # fmt: skip
+_WORTH = re.compile("|".join(["--", *(re.escape(literal) for form in _FORMS for literal in form[1])]))

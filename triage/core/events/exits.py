@@ -1,0 +1,292 @@
+"""How processes ended, in the words of every launcher but torchrun.
+
+Formats: Slurm src/srun/task_state.c and src/srun/allocate.c (`srun: error: HOSTS: tasks N: ...`), deepspeed
+launcher/launch.py, OpenMPI/PRRTE help-prterun.txt, MPICH hydra, pdsh, CPython subprocess.py, torch
+multiprocessing/spawn.py, bash's job notices, Ray's worker_pool.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from triage.core.events.elastic import signal_number, signal_of
+from triage.core.events.model import Event, Exit, Span
+from triage.core.events.place import place
+from triage.core.events.ranges import expand_hosts, expand_tasks
+from triage.core.logs.record import Record
+
+_LIMIT = 32_768
+_SIGNAL_WORDS = {
+    "Hangup": 1, "Interrupt": 2, "Quit": 3, "Illegal instruction": 4, "Trace/breakpoint trap": 5, "Aborted": 6,
+    "Bus error": 7, "Floating point exception": 8, "Killed": 9, "User defined signal 1": 10,
+    "Segmentation fault": 11, "User defined signal 2": 12, "Broken pipe": 13, "Terminated": 15,
+}  # fmt: skip
+"""glibc's strsignal texts on Linux."""
+_WORDS = "|".join(re.escape(word) for word in _SIGNAL_WORDS)
+_SRUN = re.compile(
+    r": tasks? (?P<tasks>\d[\d,-]{0,8000}): "
+    rf"(?P<reason>Exited with exit code (?P<code>\d{{1,9}})|Out Of Memory|(?P<word>{_WORDS})(?: \(core dumped\))?)"
+)
+_HOSTS = re.compile(r"[A-Za-z0-9][\w.,\[\]-]*")
+_HOSTS_LIMIT = 16_384
+_DEEPSPEED = re.compile(r"exits with return code = (-?\d{1,9})")
+_KILLING = re.compile(r"^\W*Killing subprocess (\d{1,9})\s*$")
+_LOCAL_RANK = re.compile(r"--local[_-]rank[= ','\"]{1,5}(\d{1,9})")
+_ARGV0 = re.compile(r"\[['\"]([^'\"]{1,400})['\"]")
+_CALLED = re.compile(
+    r"CalledProcessError: Command .*?(?:returned non-zero exit status (\d{1,9})|died with <Signals\.(SIG\w{1,12}): \d+>)"
+)
+_SPAWN = re.compile(
+    r"process (\d{1,9}) terminated with (?:exit code (-?\d{1,9})|signal (?:Signals\.)?(SIG\w{1,12}|\d{1,3}))"
+)
+_PDSH = re.compile(r"^pdsh@[\w.-]{1,120}: (\S{1,200}): (?:ssh|rsh|exec) exited with exit code (\d{1,9})")
+_BASH = re.compile(
+    rf"^(?P<script>[^\s:][^:]{{0,400}}): line \d{{1,9}}:\s{{1,4}}(?P<pid>\d{{1,9}}) (?P<word>{_WORDS})"
+    r"(?P<core>\s{1,40}\(core dumped\))?(?:\s{1,40}(?P<command>\S.*))?$"
+)
+_BARE = re.compile(
+    r"^(?P<word>Killed|Segmentation fault|Aborted|Bus error|Terminated)(?P<core> \(core dumped\))?\s*$"
+)
+_NOTICED = re.compile(
+    r"(?:mpirun|mpiexec|orterun|prterun|prun) noticed that process rank (\d{1,9}) with PID (\d{1,9}) on node (\S{1,200}) "
+    r"exited on signal (\d{1,3})"
+)
+_PRIMARY = re.compile(r"Primary job\s+terminated normally, but (\d{1,9}) process(?:es)? returned")
+_DETECTED = re.compile(
+    r"(?:mpirun|mpiexec|prterun|prun) detected that one or more processes exited with non-zero status"
+)
+_PROCESS_NAME = re.compile(r"^\W{0,4}Process name:\s*\[(?:\[[\w,-]{1,40}\]|[\w@-]{1,80}),\s?(\d{1,9})\]")
+_EXIT_CODE = re.compile(r"^\W{0,4}(?:Exit code|EXIT CODE):\s*(-?\d{1,9})\s*$")
+_ABORT = re.compile(r"MPI_ABORT was invoked on rank (\d{1,9}) in communicator")
+_ABORT_CODE = re.compile(r"with errorcode (-?\d{1,9})")
+_HYDRA = re.compile(r"^=\s+PID (\d{1,9}) RUNNING AT (\S{1,200})")
+_RAY = re.compile(r"[Ww]orker (?:died|unexpectedly exits|exit type: \w+)")
+_RAY_PID = re.compile(r"Worker PID: (\d{1,9})")
+_RAY_HOST = re.compile(r"Worker IP address: ([\w.:]{1,64}?)(?=[\s.]*(?:\s|$))")
+_CONTAINER = re.compile(
+    r"\b(?:container|docker|enroot|pyxis|apptainer|singularity)\b.{0,200}?\bexited with (?:exit )?(?:code|status) (\d{1,3})\b",
+    re.IGNORECASE,
+)
+_CONTINUATION = 8
+"""Lines after mpirun's announcement in which rank and code may stand."""
+
+
+def extract_exits(stream: Sequence[Record], source: int) -> tuple[list[Event], list[Record]]:
+    """Exits of one stream. Lines that are an exit and nothing else are consumed, exception lines stay."""
+    reader = _Reader(source)
+    rest = [record for record in stream if not reader.take(record)]
+    reader.flush()
+    return reader.events, rest
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Walks over the records of one stream; `pending` is an exit whose rank or code stands on lines to come."""
+
+    source: int
+    events: list[Event] = field(default_factory=list)
+    pending: Exit | None = None
+    left: int = 0
+
+    def take(self, record: Record) -> bool:
+        """Whether the record needs no other reader."""
+        text = record.text[:_LIMIT]
+        if self.pending is not None and self._completes(self.pending, record, text):
+            return True
+        for literals, consumed, more, step in _STEPS:
+            if not any(literal in text for literal in literals):
+                continue
+            found = step(Exit(*place(self.source, record), time=record.stamp), text)
+            if found is None:
+                continue
+            if more:
+                self.flush()
+                self.pending, self.left = found, _CONTINUATION
+            else:
+                self.events.append(found)
+            return consumed and not _GLUED.search(text)
+        return False
+
+    def flush(self) -> None:
+        """Report an announcement that nothing completed."""
+        if self.pending is not None:
+            self.events.append(self.pending)
+        self.pending = None
+
+    def _completes(self, pending: Exit, record: Record, text: str) -> bool:
+        span = Span(pending.span.source, pending.span.first, max(pending.span.last, record.end))
+        if (match := _PROCESS_NAME.match(text)) is not None:
+            self.pending = replace(pending, span=span, rank=int(match[1]))
+            return True
+        match = _EXIT_CODE.match(text.lstrip("= ")) or (
+            _ABORT_CODE.search(text) if "errorcode" in text else None
+        )
+        if match is not None:
+            self.pending = replace(
+                pending, span=span, exitcode=int(match[1]), signal=signal_of(int(match[1]))
+            )
+            self.flush()
+            return True
+        self.left -= 1
+        if self.left <= 0:
+            self.flush()
+        return False
+
+
+def _by_word(base: Exit, word: str, by: str) -> Exit:
+    """An exit told by strsignal's words."""
+    number = _SIGNAL_WORDS[word]
+    return replace(base, by=by, signal=number, exitcode=-number, victim=number == 15, reason=word)
+
+
+def _srun(base: Exit, text: str) -> Exit | None:
+    if (match := _SRUN.search(text)) is None:
+        return None
+    listed = text[max(0, match.start() - _HOSTS_LIMIT) : match.start()].split(" ")[-1]
+    hosts = expand_hosts(listed) if _HOSTS.fullmatch(listed) else ()
+    if not hosts:
+        return None
+    ranks = expand_tasks(match["tasks"])
+    base = replace(
+        base,
+        by="srun",
+        hosts=hosts,
+        host=hosts[0] if len(hosts) == 1 else None,
+        ranks=ranks,
+        reason=match["reason"],
+    )
+    if match["word"]:
+        return replace(_by_word(base, match["word"], "srun"), reason=match["reason"])
+    return replace(base, exitcode=int(match["code"]) if match["code"] else None)
+
+
+def _deepspeed(base: Exit, text: str) -> Exit | None:
+    if (match := _DEEPSPEED.search(text)) is None:
+        return None
+    code = int(match[1])
+    rank = _LOCAL_RANK.search(text)
+    binary = _ARGV0.search(text)
+    return replace(
+        base, by="deepspeed", exitcode=code, signal=signal_of(code), local_rank=int(rank[1]) if rank else None,
+        binary=binary[1] if binary else "", victim=code == -15, reason=match[0], host=base.tags.node,
+    )  # fmt: skip
+
+
+def _killing(base: Exit, text: str) -> Exit | None:
+    if (match := _KILLING.match(text)) is None:
+        return None
+    return replace(
+        base, by="deepspeed", pid=int(match[1]), victim=True, reason="Killing subprocess", host=base.tags.node
+    )
+
+
+def _called(base: Exit, text: str) -> Exit | None:
+    if (match := _CALLED.search(text)) is None:
+        return None
+    number = signal_number(match[2]) if match[2] else None
+    rank = _LOCAL_RANK.search(text)
+    binary = _ARGV0.search(text)
+    return replace(
+        base, by="python", exitcode=int(match[1]) if match[1] else (-number if number else None), signal=number,
+        local_rank=int(rank[1]) if rank else None, binary=binary[1] if binary else "", victim=number == 15,
+        reason=(match[1] and f"returned non-zero exit status {match[1]}") or f"died with {match[2]}",
+    )  # fmt: skip
+
+
+def _spawn(base: Exit, text: str) -> Exit | None:
+    if (match := _SPAWN.search(text)) is None:
+        return None
+    number = signal_number(match[3]) if match[3] else None
+    code = int(match[2]) if match[2] else (-number if number else None)
+    return replace(
+        base,
+        by="python",
+        local_rank=int(match[1]),
+        exitcode=code,
+        signal=number or signal_of(code),
+        reason=match[0],
+    )
+
+
+def _pdsh(base: Exit, text: str) -> Exit | None:
+    if (match := _PDSH.match(text)) is None:
+        return None
+    return replace(base, by="pdsh", host=match[1], exitcode=int(match[2]), reason=match[0].partition(": ")[2])
+
+
+def _bash(base: Exit, text: str) -> Exit | None:
+    if (match := _BASH.match(text)) is None:
+        return None
+    base = _by_word(base, match["word"], "bash")
+    return replace(base, pid=int(match["pid"]), binary=(match["command"] or "").partition(" ")[0])
+
+
+def _bare(base: Exit, text: str) -> Exit | None:
+    match = _BARE.match(text)
+    return None if match is None else _by_word(base, match["word"], "bash")
+
+
+def _noticed(base: Exit, text: str) -> Exit | None:
+    if (match := _NOTICED.search(text)) is None:
+        return None
+    number = int(match[4])
+    return replace(
+        base, by="mpirun", rank=int(match[1]), pid=int(match[2]) or None, host=match[3], signal=number,
+        exitcode=-number, reason=match[0],
+    )  # fmt: skip
+
+
+def _detected(base: Exit, text: str) -> Exit | None:
+    match = _DETECTED.search(text) or _PRIMARY.search(text)
+    return None if match is None else replace(base, by="mpirun", reason=match[0])
+
+
+def _abort(base: Exit, text: str) -> Exit | None:
+    if (match := _ABORT.search(text)) is None:
+        return None
+    return replace(base, by="mpirun", rank=int(match[1]), reason="MPI_ABORT")
+
+
+def _hydra(base: Exit, text: str) -> Exit | None:
+    if (match := _HYDRA.match(text)) is None:
+        return None
+    return replace(base, by="mpirun", pid=int(match[1]), host=match[2], reason="BAD TERMINATION")
+
+
+def _ray(base: Exit, text: str) -> Exit | None:
+    if _RAY.search(text) is None:
+        return None
+    pid, host = _RAY_PID.search(text), _RAY_HOST.search(text)
+    if pid is None:
+        return None
+    return replace(base, by="ray", pid=int(pid[1]), host=host[1] if host else None, reason="Ray worker died")
+
+
+def _container(base: Exit, text: str) -> Exit | None:
+    if (match := _CONTAINER.search(text)) is None:
+        return None
+    return replace(base, by="container", exitcode=int(match[1]), reason=match[0][-160:])
+
+
+_GLUED = re.compile(r"\S\s*srun: error: |Traceback \(most")
+"""Another writer's text before or after the exit on the same line."""
+
+_STEPS: tuple[tuple[tuple[str, ...], bool, bool, Callable[[Exit, str], Exit | None]], ...] = (
+    ((": task ", ": tasks "), True, False, _srun),
+    (("exits with return code",), True, False, _deepspeed),
+    (("Killing subprocess",), True, False, _killing),
+    (("CalledProcessError: Command",), False, False, _called),
+    ((" terminated with ",), False, False, _spawn),
+    (("pdsh@",), True, False, _pdsh),
+    ((": line ",), True, False, _bash),
+    (("Killed", "Segmentation fault", "Aborted", "Bus error", "Terminated"), True, False, _bare),
+    (("noticed that process rank",), True, False, _noticed),
+    (("Primary job", "detected that one or more processes"), True, True, _detected),
+    (("MPI_ABORT was invoked",), True, True, _abort),
+    (("RUNNING AT",), True, True, _hydra),
+    (("Worker PID: ",), False, False, _ray),
+    (("exited with",), False, False, _container),
+)
+"""Literals, whether the line is consumed, whether more lines belong to it, and the reader of the line."""

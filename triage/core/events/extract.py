@@ -1,0 +1,116 @@
+"""From a batch of regions of one source to its events: the order in which the extractors get to see the records."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from triage.core.events.arguments import extract_facts
+from triage.core.events.attempts import extract_marks
+from triage.core.events.collectives import extract_collectives
+from triage.core.events.elastic import extract_elastic
+from triage.core.events.embedded import trace_from_error_file
+from triage.core.events.exits import extract_exits
+from triage.core.events.model import Event, Facts, Interval, Message, Span, Trace
+from triage.core.events.progress import extract_progress
+from triage.core.events.traceback import extract_traces
+from triage.core.logs.anchors import ANCHORS
+from triage.core.logs.demux import streams
+from triage.core.logs.line import decode_lines
+from triage.core.logs.record import Record, Stamp
+from triage.core.logs.records import to_records
+from triage.core.logs.regions import AFTER_FRAME, AROUND_TRACEBACK, HEAD, Region
+from triage.core.logs.source import Source
+
+
+def events_of(source: Source, index: int, regions: Iterable[Region]) -> list[Event]:
+    """All events of the regions, ordered by offset; `Message` events are every record that nothing else took."""
+    lines = [line for region in regions for line in decode_lines(region.data, region.offset)]
+    records = to_records(lines)
+    found: list[Event] = []
+    for stream in streams(records):
+        found.extend(_stream_events(stream, index))
+    stamps = _Stamps(records)
+    timed = [replace(event, when=stamps.around(event)) for event in found]
+    timed.sort(key=lambda e: (e.span.first, e.span.last))
+    return timed
+
+
+def error_file_event(source: Source, index: int, text: str) -> Trace | None:
+    """The traceback in torchrun's `error.json`."""
+    try:
+        json.loads(text)
+    except ValueError:
+        return None
+    return trace_from_error_file(text, index, len(text))
+
+
+def _stream_events(stream: Sequence[Record], index: int) -> list[Event]:
+    found: list[Event] = []
+    traces, rest = extract_traces(stream, index)
+    found.extend(traces)
+    for extract in (extract_elastic, extract_exits, extract_progress):
+        events, rest = extract(rest, index)
+        found.extend(events)
+    marks, _ = extract_marks(rest, index)
+    found.extend(marks)
+    facts, rest = extract_facts(rest, index)
+    found.extend(event for event in facts if _counts(event, stream))
+    collectives, _ = extract_collectives(rest, index)
+    found.extend(collectives)
+    found.extend(_message(record, index) for record in rest if record.text)
+    return found
+
+
+def _counts(event: Event, stream: Sequence[Record]) -> bool:
+    """Sizes stated outside the head of a stream count only on lines that an anchor finds, so that how much of
+    a stream was read does not change them."""
+    if event.span.first < HEAD or (isinstance(event, Facts) and event.origin == "arguments"):
+        return True
+    at = bisect_left(stream, event.span.first, key=lambda r: r.offset)
+    while at < len(stream) and stream[at].offset < event.span.last:
+        if any(a in stream[at].raw or a in stream[at].text for a in ANCHORS):
+            return True
+        at += 1
+    return False
+
+
+def _message(record: Record, index: int) -> Message:
+    return Message(
+        span=Span(index, record.offset, record.end),
+        tags=record.tags,
+        when=Interval(at=record.stamp),
+        text=record.text,
+        level=record.level,
+        dialect=record.dialect,
+        origin=record.origin,
+    )
+
+
+class _Stamps:
+    """The stamped records of a batch, to bound what carries no time itself."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        stamped = [r for r in records if r.stamp is not None and r.stamp.seconds is not None]
+        self._before = stamped
+        self._after = [r for r in stamped if r.dialect != "megatron"]
+        """Block-buffered standard output comes late, with old stamps: it bounds nothing from above."""
+
+    def around(self, event: Event) -> Interval:
+        if event.when.at is not None and event.when.at.seconds is not None:
+            return Interval(at=event.when.at)
+        after = _last(self._before, event.span.first, event.span.first - AROUND_TRACEBACK)
+        before = _first(self._after, event.span.last, event.span.last + AFTER_FRAME)
+        return Interval(after=after, before=before)
+
+
+def _last(records: Sequence[Record], end: int, low: int) -> Stamp | None:
+    at = bisect_left(records, end, key=lambda r: r.offset) - 1
+    return records[at].stamp if at >= 0 and records[at].offset >= low else None
+
+
+def _first(records: Sequence[Record], start: int, high: int) -> Stamp | None:
+    at = bisect_left(records, start, key=lambda r: r.offset)
+    return records[at].stamp if at < len(records) and records[at].offset <= high else None

@@ -1,0 +1,89 @@
+"""One interleaved stream of records to one stream per writing process.
+
+Records with equal tags belong together. A writer that puts its prefix before the first line of a longer text only (c10's
+and NCCL's loggers; torch's excepthook leaves blank lines bare) would leave the rest behind, so a bare record joins the
+stream of the tagged record before it when
+
+- that one is c10's or NCCL's and the bare one is a line with which their messages go on (`Exception raised from`, `frame #3:`,
+  `Last error:`, `ncclRemoteError: `, CUDA's advice), or
+- it is blank and the next non-blank line is of that same stream again.
+
+"Bare" means: the same tags but for the ones a message itself carries (`0: frame #1` after `0: [rank3]:[E...`). Nothing but such
+lines may stand between. What joins takes the tags of the record it joins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from triage.core.logs.record import Record, Tags
+
+Key = tuple[int | None, int | None, int | None, str | None, str | None]
+
+_GOES_ON = (
+    "Exception raised from ", "frame #", "Last error:", "ncclUnhandledCudaError: ", "ncclSystemError: ", "ncclInternalError: ",
+    "ncclInvalidArgument: ", "ncclInvalidUsage: ", "ncclRemoteError: ", "CUDA kernel errors might be ", "For debugging consider ",
+    "Compile with `TORCH_USE_CUDA_DSA`", "Device-side assertion", "Search for `cudaError", "socketProgress", "Net: ", "C++ CapturedTraceback:",
+)  # fmt: skip
+_MULTILINE = frozenset({"glog", "nccl"})
+
+
+@dataclass(slots=True)
+class _Head:
+    """The tagged record that bare ones may join, and the blanks that wait for what follows."""
+
+    record: Record
+    key: Key
+    blanks: list[Record] = field(default_factory=list)
+
+
+def streams(records: Sequence[Record]) -> list[list[Record]]:
+    """The records by writer, each stream in the order of the file, streams in the order of their first record."""
+    by_key: dict[Key, list[Record]] = {}
+    heads: dict[Key, _Head] = {}
+    for record in records:
+        key = record.tags.stream_key()
+        outer = _outer(record, key)
+        head = heads.get(outer)
+        if head is not None and key == outer:
+            if not record.text:
+                head.blanks.append(record)
+                continue
+            if _goes_on(head.record, record.text):
+                stream = by_key[head.key]
+                stream.extend(_owned(r, head.record.tags) for r in (*head.blanks, record))
+                head.blanks.clear()
+                continue
+            del heads[outer]
+        if head is not None and head.blanks:
+            _settle(by_key, head, outer, same=head.key == key)
+        by_key.setdefault(key, []).append(record)
+        if key != outer:
+            heads[outer] = _Head(record, key)
+    for outer, head in heads.items():
+        _settle(by_key, head, outer, same=False)
+    return list(by_key.values())
+
+
+def _settle(by_key: dict[Key, list[Record]], head: _Head, outer: Key, *, same: bool) -> None:
+    if same:
+        by_key[head.key].extend(_owned(blank, head.record.tags) for blank in head.blanks)
+    elif head.blanks:
+        by_key.setdefault(outer, []).extend(head.blanks)
+    head.blanks.clear()
+
+
+def _outer(record: Record, key: Key) -> Key:
+    """The key without what the message itself carries."""
+    if key[0] is None and record.dialect != "nccl":
+        return key
+    return (None, key[1], key[2], None if record.dialect == "nccl" else key[3], key[4])
+
+
+def _goes_on(head: Record, text: str) -> bool:
+    return head.dialect in _MULTILINE and text.lstrip().startswith(_GOES_ON)
+
+
+def _owned(record: Record, tags: Tags) -> Record:
+    return replace(record, tags=tags)

@@ -1,0 +1,65 @@
+"""NCCL's own lines: `host:pid:tid [cudaDev] file:line NCCL WARN ...`, with a stamp in front from 2.26 on.
+
+Source: nccl/src/debug.cc (`ncclDebugLog`). The words from `NCCL WARN` on stay: they are what people search for.
+"""
+
+from __future__ import annotations
+
+import re
+
+from triage.core.logs.dialects.interface import DIGITS, LETTERS, Dialect, Sample, Stripped, level_letter
+from triage.core.logs.record import Stamp, Tags
+from triage.core.logs.stamp import find_stamp
+
+_HEAD = re.compile(
+    r"([\w.-]{1,80}):(\d{1,9}):\d{1,9} \[(-?\d{1,3})\] (?:\d{1,12}\.\d{1,9} )?(?:([\w./+-]{1,160}:\d{1,6}) )?(?=NCCL ([A-Z]{3,8})\b)"
+)
+
+
+def _strip(text: str) -> Stripped | None:
+    if text.find(" NCCL ", 0, 400) < 0:
+        return None
+    stamp: Stamp | None = None
+    start = 0
+    if text[0] == "[":
+        found = find_stamp(text)
+        if found is None:
+            return None
+        stamp, start = found
+        start += 1
+    match = _HEAD.match(text, start)
+    if match is None:
+        return None
+    device = int(match[3])
+    tags = Tags(node=match[1], pid=int(match[2]), device=device if device >= 0 else None)
+    return Stripped(text[match.end() :], tags, stamp, level_letter(match[5]), match[4] or "")
+
+
+NCCL = Dialect(
+    name="nccl",
+    first="[" + LETTERS + DIGITS,
+    strip=_strip,
+    samples=(
+        Sample(
+            "worker-node1:2303:2611 [4] transport/net_ib.cc:1909 NCCL WARN NET/IB : Got completion from peer",
+            "NCCL WARN NET/IB : Got completion from peer",
+            Tags(node="worker-node1", pid=2303, device=4),
+            level="W",
+            origin="transport/net_ib.cc:1909",
+        ),
+        Sample(
+            "gn0417:3063025:3063025 [0] NCCL INFO Bootstrap : Using ib0:10.80.46.3<0>",
+            "NCCL INFO Bootstrap : Using ib0:10.80.46.3<0>",
+            Tags(node="gn0417", pid=3063025, device=0),
+            level="I",
+        ),
+        Sample(
+            "[2025-07-01 10:00:00] gpu1:10:12 [3] misc/socket.cc:64 NCCL WARN socketProgress: Connection closed",
+            "NCCL WARN socketProgress: Connection closed",
+            Tags(node="gpu1", pid=10, device=3),
+            "2025-07-01 10:00:00",
+            "W",
+            "misc/socket.cc:64",
+        ),
+    ),
+)

@@ -1,0 +1,169 @@
+"""Which rules match an event.
+
+A substring prefilter names the few rules worth trying; only their patterns are ever compiled and run. `regex` runs
+with a time limit, so neither a hostile log nor a careless pattern can hang the tool. `naive_match` tries every rule
+and is the prefilter's oracle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from triage.core.events.model import Event, Exit, Message, Trace
+from triage.core.rules import texts
+from triage.core.rules.model import On, Rule
+
+if TYPE_CHECKING:
+    from triage.core.rules.ruleset import RuleSet
+
+MAX_LINKS = 64
+"""Links of one trace that are tried: the first ones and the last ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A rule on an event; `link` is the chain link of a trace, else None."""
+
+    rule: Rule
+    link: int | None
+    captures: Mapping[str, str]
+    """Named groups that took part, and `exception` and `message` (its first line)."""
+
+
+class Engine:
+    """Rules made ready for matching. Keeps compiled patterns and the list of rules that ran out of time."""
+
+    def __init__(self, ruleset: RuleSet, timeout_s: float = 0.05) -> None:
+        self.timeout_s = timeout_s
+        self.timeouts: list[str] = []
+        """Ids of rules whose pattern ran out of time, each once; they are skipped from then on."""
+        self._compiled: dict[str, Any] = {}
+        self._tables = {on: _Table(_of_kind(ruleset.rules, on)) for on in On}
+
+    def match(self, event: Event) -> list[Match]:
+        """All rules that match, best first: specificity, then the earlier link, then id."""
+        return self._match(event, prefilter=True)
+
+    def naive_match(self, event: Event) -> list[Match]:
+        """The same without the prefilter."""
+        return self._match(event, prefilter=False)
+
+    def _match(self, event: Event, *, prefilter: bool) -> list[Match]:
+        found: list[Match] = []
+        if isinstance(event, Trace):
+            table = self._tables[On.TRACE]
+            for number in _link_numbers(len(event.links)):
+                text = texts.of_link(event.links[number])
+                for rule in table.candidates(text.all) if prefilter else table.rules:
+                    captures = self._on_trace(rule, text)
+                    if captures is not None:
+                        found.append(Match(rule, number, captures))
+        elif isinstance(event, Message | Exit):
+            on, plain = (
+                (On.MESSAGE, event.text[: texts.MAX_TEXT])
+                if isinstance(event, Message)
+                else (On.EXIT, texts.of_exit(event))
+            )
+            table = self._tables[on]
+            for rule in table.candidates(plain) if prefilter else table.rules:
+                captures = self._on_text(rule, plain, "")
+                if captures is not None:
+                    found.append(Match(rule, None, captures))
+        found.sort(key=lambda m: (-m.rule.specificity, m.link or 0, m.rule.id))
+        return found
+
+    def _on_trace(self, rule: Rule, text: texts.TraceText) -> dict[str, str] | None:
+        groups: dict[str, str] = {}
+        if rule.exception:
+            last = text.exception.rpartition(".")[2]
+            if not text.exception or not (
+                self._run(rule, rule.exception, text.exception, whole=True)
+                or self._run(rule, rule.exception, last, whole=True)
+            ):
+                return None
+        if rule.frame:
+            hit = self._run(rule, rule.frame, text.frames)
+            if hit is None:
+                return None
+            groups.update(_groups(hit))
+        rest = self._on_text(rule, text.head, text.exception)
+        return None if rest is None else groups | rest
+
+    def _on_text(self, rule: Rule, text: str, exception: str) -> dict[str, str] | None:
+        groups = {"message": text.removeprefix(f"{exception}: ").partition("\n")[0].strip()}
+        if exception:
+            groups["exception"] = exception
+        if rule.pattern:
+            hit = self._run(rule, rule.pattern, text)
+            if hit is None:
+                return None
+            groups.update(_groups(hit))
+        if rule.unless and (rule.id in self.timeouts or self._run(rule, rule.unless, text) is not None):
+            return None
+        return None if rule.id in self.timeouts else groups
+
+    def _run(self, rule: Rule, pattern: str, text: str, *, whole: bool = False) -> Any:
+        """The match, or None; a pattern that runs out of time matches nothing, now and later."""
+        if rule.id in self.timeouts:
+            return None
+        compiled = self._compiled.get(pattern)
+        if compiled is None:
+            import regex
+
+            compiled = self._compiled[pattern] = regex.compile(pattern)
+        try:
+            if whole:
+                return compiled.fullmatch(text, timeout=self.timeout_s)
+            return compiled.search(text, timeout=self.timeout_s)
+        except TimeoutError:
+            self.timeouts.append(rule.id)
+            return None
+
+
+@dataclass(slots=True)
+class _Table:
+    """The rules of one event kind with their prefilter."""
+
+    rules: Sequence[Rule]
+    _always: list[int] = field(init=False)
+    _by_literal: dict[str, list[int]] = field(init=False)
+    _literals: list[str] = field(init=False)
+    _automaton: Any = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self._always = [n for n, rule in enumerate(self.rules) if not rule.literals]
+        self._by_literal = {}
+        for number, rule in enumerate(self.rules):
+            for text in rule.literals:
+                self._by_literal.setdefault(text, []).append(number)
+        self._literals = list(self._by_literal)
+
+    def candidates(self, text: str) -> Iterable[Rule]:
+        """The rules of which a literal stands in the text, and those without literals, in the table's order."""
+        if self._automaton is None and self._literals:
+            from ahocorasick_rs import AhoCorasick
+
+            self._automaton = AhoCorasick(self._literals)
+        hits = set(self._always)
+        if self._literals:
+            seen = {found[0] for found in self._automaton.find_matches_as_indexes(text, overlapping=True)}
+            for index in seen:
+                hits.update(self._by_literal[self._literals[index]])
+        return [self.rules[number] for number in sorted(hits)]
+
+
+def _of_kind(rules: Iterable[Rule], on: On) -> tuple[Rule, ...]:
+    return tuple(rule for rule in rules if rule.on is on or on in rule.also_on)
+
+
+def _link_numbers(count: int) -> Iterable[int]:
+    if count <= MAX_LINKS:
+        return range(count)
+    half = MAX_LINKS // 2
+    return (*range(half), *range(count - half, count))
+
+
+def _groups(hit: Any) -> dict[str, str]:
+    return {name: value for name, value in hit.groupdict().items() if value is not None}

@@ -1,0 +1,285 @@
+"""What a log's path says about who wrote it: job, node, rank, task, attempt, stream.
+
+A field is set only where a name's wording or a launcher's folder layout says so. Words put in front of a name
+(`aa-rank-2.err`) change nothing; a bare number is never taken for a rank.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from triage.core.logs.source import Source
+from triage.files.hosts import looks_like_host, may_be_host
+
+_COMPRESSED = re.compile(r"\.(?:gz|xz|zst|bz2)$", re.I)
+_SUFFIX = re.compile(r"(?:\.(?:log|txt|out|err|stdout|stderr|output|error|json|o|e))+(?:\.\d{1,3})?$", re.I)
+_ROTATED = re.compile(r"(?<=[a-z])\.\d{1,2}$", re.I)
+_STREAM = re.compile(r"(?:^|[-_.])(?:std)?(out|err)(?=$|\.(?:log|txt|\d{1,3})\b)|\.(output|error)$", re.I)
+_KERNEL = re.compile(r"(?:(.*)[-_.])?(?:dmesg|kern|syslog)(?:[-_.](.*))?|(?:[a-z]{1,3}-)?(?:kernel|messages|journal|journalctl)", re.I)  # fmt: skip
+_ORDERING = re.compile(r"([a-z]{1,4})-(?=.)")
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<![0-9a-z])[0-9a-f]{16,}(?![0-9a-z])", re.I)
+_DATE = re.compile(r"(?<!\d)20\d\d([-_.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])(?:[-_.T]\d\d[-_.:]?\d\d(?:[-_.:]?\d\d)?)?(?!\d)")  # fmt: skip
+_RAY = re.compile(
+    r"^(?:worker-[0-9a-f]{20,}-|python-core-|raylet\.|gcs_server|dashboard|runtime_env_|monitor\.|log_monitor)"
+)
+
+_B, _E = r"(?:^|(?<=[-_.]))", r"(?=$|[-_.])"
+_LOCAL_RANK = re.compile(_B + r"local[-_.]?rank[-_.=]?(\d{1,4})" + _E, re.I)
+_NODE_RANK = re.compile(_B + r"node[-_.]?rank[-_.=]?(\d{1,5})" + _E, re.I)
+_RANK = re.compile(_B + r"(?:(?:global|world)[-_.]?)?rank[-_.=]?(\d{1,6})" + _E, re.I)
+_OTHER_RANK = re.compile(_B + r"(?:mp|tp|pp|dp|cp|ep|etp|group|host|machine|role|model|data|pipe|tensor|expert|worker|server)[-_.]?rank[-_.=]?\d+" + _E, re.I)  # fmt: skip
+_NODE_HOST = re.compile(_B + r"node[-_.]?(\d{1,5})[-_]([a-z0-9][a-z0-9.-]*)$", re.I)
+_NODE_UNDER = re.compile(_B + r"node_(\d{1,5})" + _E, re.I)
+_NODE_NUMBER = re.compile(_B + r"(node-?)(0|[1-9]\d{0,4})" + _E, re.I)
+_NODE_LETTER = re.compile(_B + r"(node[-_]?[a-z])$", re.I)
+_POD = re.compile(r"[a-z0-9][a-z0-9-]*-(?:master|worker|launcher)-\d{1,5}", re.I)
+_JOB_WORD = re.compile(_B + r"(?:slurm|job[-_]?id|job|jobid)[-_.=]?(\d{1,9})(?:_(\d{1,7}))?(?:\.(?:\d{1,5}|batch|extern))?" + _E, re.I)  # fmt: skip
+_SUBMITIT = re.compile(r"(?:^|[-_.])(\d{1,9})(?:_(\d{1,7}))?_(\d{1,6})_log$")
+_NEMO_RUN = re.compile(r"(?:^|-)log-[\w.-]+_(\d{3,9})_(\d{1,3})$")
+_NUMBER = re.compile(r"(?:^|(?<=[-_.]))(\d{3,9})" + _E)
+_ATTEMPT = re.compile(r"attempt[-_](\d{1,5})", re.I)
+
+
+def source_of(path: str, siblings: Sequence[str] = ()) -> Source:
+    """What one relative path says; `siblings` are the paths found with it."""
+    return sources_of([path, *(other for other in siblings if other != path)])[0]
+
+
+def sources_of(paths: Sequence[str]) -> list[Source]:
+    """What each path says, given the others: whether numbers are those of nodes or tasks only the set can tell."""
+    names = _without_ordering([_Name.of(path) for path in paths])
+    family = _Family.of(names)
+    sources = [_source(name, family) for name in names]
+    jobs = {source.job for source in sources}
+    return [
+        replace(source, job=name.run_id)
+        if source.job is None and name.run_id in jobs and name.run_id
+        else source
+        for source, name in zip(sources, names, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """A path, cut up."""
+
+    path: str
+    folders: tuple[str, ...]
+    file: str
+    stem: str
+    """The file's name without suffixes."""
+    stream: str
+    run_id: str | None
+    """torchrun's run id where it is a number: a job's only if another path says so, for many scripts use $RANDOM."""
+
+    @classmethod
+    def of(cls, path: str) -> _Name:
+        *folders, file = path.replace("\\", "/").split("/")
+        file = file[:255]
+        bare = _COMPRESSED.sub("", file)
+        stem = _ROTATED.sub("", _SUFFIX.sub("", bare))
+        match = _STREAM.search(bare)
+        stream = (match[1] or match[2])[:3].lower() if match else ""
+        stem = re.sub(r"(?:^|[-_.])(?:stdout|stderr|out|err)$", "", stem, flags=re.I) or stem
+        run_id = None
+        if (
+            len(folders) >= 3
+            and _ATTEMPT.fullmatch(folders[-2])
+            and (run := re.match(r"(\d{3,9})_", folders[-3]))
+        ):
+            run_id = run[1]
+        return cls(path, tuple(f for f in folders if f not in ("", ".", "..")), file, stem, stream, run_id)
+
+
+def _without_ordering(names: list[_Name]) -> list[_Name]:
+    """Letters in front that only order the files of a folder (`aa-node-b.err`, `ab-node-a.err`) are taken off."""
+    fronts: dict[tuple[str, ...], list[str]] = {}
+    for name in names:
+        match = _ORDERING.match(name.stem)
+        fronts.setdefault(name.folders, []).append(match[1] if match else "")
+    ordered = {
+        folder
+        for folder, words in fronts.items()
+        if len(words) > 1
+        and len(set(words)) == len(words)
+        and len({len(word) for word in words}) == 1
+        and words[0]
+    }
+    return [replace(n, stem=_ORDERING.sub("", n.stem, count=1)) if n.folders in ordered else n for n in names]
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """Numbers that names of one wording carry, by folder: `node0`, `node1` and `x-0`, `x-1`, `x-2`."""
+
+    nodes: dict[tuple[str, str], set[int]] = field(default_factory=dict)
+    tails: dict[tuple[str, str], set[int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, names: Sequence[_Name]) -> _Family:
+        family = cls()
+        for name in names:
+            folder = posixpath.dirname(name.path)
+            if match := _NODE_NUMBER.search(name.stem):
+                family.nodes.setdefault((folder, match[1].lower()), set()).add(int(match[2]))
+            for depth, part in enumerate(name.folders):
+                if match := _NODE_NUMBER.search(part):
+                    key = ("/".join(name.folders[:depth]), match[1].lower())
+                    family.nodes.setdefault(key, set()).add(int(match[2]))
+            if match := re.fullmatch(r"(.*[-_])(\d{1,4})", name.stem):
+                family.tails.setdefault((folder, match[1]), set()).add(int(match[2]))
+        return family
+
+    @staticmethod
+    def counts_from_zero(numbers: set[int] | None) -> bool:
+        """True for 0..n-1 with n > 1: the numbering of a launcher, not of a machine room."""
+        return numbers is not None and len(numbers) > 1 and numbers == set(range(len(numbers)))
+
+
+def _source(name: _Name, family: _Family) -> Source:
+    source = Source(name.path, stream=name.stream)
+    if name.file.lower().endswith("error.json"):
+        source = replace(source, kind="error-file")
+    elif kernel := _KERNEL.fullmatch(name.stem):
+        host = next((word for word in kernel.groups() if word and may_be_host(word)), None)
+        source = replace(source, kind="kernel", node=host)
+    for depth, folder in enumerate(name.folders):
+        source = _said_by_folder(source, folder, "/".join(name.folders[:depth]), family)
+    source = _torchrun(source, name)
+    if source.kind == "kernel" or _RAY.match(name.file):
+        return source
+    return _said_by_file(source, name, family)
+
+
+def _torchrun(source: Source, name: _Name) -> Source:
+    """`<run id>/attempt_N/<local rank>/{stdout.log,stderr.log,error.json}` (torch/distributed/elastic/multiprocessing)."""
+    if len(name.folders) >= 2 and name.folders[-1].isdecimal() and len(name.folders[-1]) <= 4:
+        attempt = _ATTEMPT.fullmatch(name.folders[-2])
+        if attempt and name.file.lower().startswith(("stdout", "stderr", "error.json")):
+            return replace(source, attempt=int(attempt[1]), local_rank=int(name.folders[-1]))
+    return source
+
+
+def _said_by_folder(source: Source, folder: str, parent: str, family: _Family) -> Source:
+    if match := _ATTEMPT.fullmatch(folder):
+        return replace(source, attempt=int(match[1]))
+    source = _ranks(source, folder)
+    if match := _NODE_HOST.search(folder):
+        host = match[2] if may_be_host(match[2]) else source.node
+        return replace(source, node_rank=int(match[1]), node=host)
+    if (named := _node(source, folder, parent, family)) is not source:
+        return named
+    if looks_like_host(folder) or _POD.fullmatch(folder):
+        return replace(source, node=folder)
+    rest = _DATE.sub("", _ID.sub("", folder))
+    if match := _JOB_WORD.search(rest):
+        return replace(source, job=_job(match[1], match[2]))
+    if match := re.fullmatch(r"(?:.*[-_.])?(\d{5,9})", rest):
+        return replace(source, job=match[1])
+    return source
+
+
+def _said_by_file(source: Source, name: _Name, family: _Family) -> Source:
+    folder = posixpath.dirname(name.path)
+    stem = _ID.sub("", name.stem)
+    stem = _DATE.sub("", stem) if not re.fullmatch(r"\d+", stem) else stem
+    before = source
+    source = _ranks(source, stem)
+    if match := _NODE_HOST.search(stem):
+        rest = _RANK.sub("", match[2]).strip("-_.")
+        if may_be_host(rest):
+            return replace(source, node_rank=int(match[1]), node=rest)
+    source = _node(source, stem, folder, family)
+    if _POD.fullmatch(stem):
+        return replace(source, node=stem, rank=before.rank)
+    said = _slurm(source, stem, name, family)
+    if (source.node, source.node_rank, said.job) == (before.node, before.node_rank, before.job):
+        if host := re.search(r"(?:^|-)(ip(?:-\d{1,3}){4})$", stem):
+            return replace(source, node=host[1])
+        if looks_like_host(stem):
+            return replace(source, node=stem)
+    return said
+
+
+def _ranks(source: Source, text: str) -> Source:
+    """Ranks that a word says; two different ones in a name say nothing."""
+    if match := _LOCAL_RANK.search(text):
+        source = replace(source, local_rank=int(match[1]))
+    if match := _NODE_RANK.search(text):
+        source = replace(source, node_rank=int(match[1]))
+    text = _OTHER_RANK.sub("", _NODE_RANK.sub("", _LOCAL_RANK.sub("", text)))
+    said = {int(number) for number in _RANK.findall(text)}
+    return replace(source, rank=said.pop()) if len(said) == 1 else source
+
+
+def _node(source: Source, text: str, folder: str, family: _Family) -> Source:
+    """`node_2` is a number in the job, `node-b` and `node012` are names, `node2` depends on its siblings."""
+    if match := _NODE_UNDER.search(text):
+        return replace(source, node_rank=int(match[1]))
+    if match := _NODE_LETTER.search(text):
+        return replace(source, node=match[1])
+    if match := _NODE_NUMBER.search(text):
+        if match[2] == "0" or family.counts_from_zero(family.nodes.get((folder, match[1].lower()))):
+            return replace(source, node_rank=int(match[2]))
+        if match.start() == 0 and match.end() == len(text):
+            return replace(source, node=text)
+    return source
+
+
+def _slurm(source: Source, stem: str, name: _Name, family: _Family) -> Source:
+    """Slurm's `%x-%j-%N-%t` and its subsets, submitit's `%j_%t_log`, NeMo-Run's `log-%x_%j_<restarts>`."""
+    if match := _SUBMITIT.search(stem):
+        return replace(source, job=_job(match[1], match[2]), task=int(match[3]))
+    if match := _NEMO_RUN.search(stem):
+        return replace(source, job=match[1], attempt=int(match[2]))
+    if match := _JOB_WORD.search(stem):
+        return _after_job(replace(source, job=_job(match[1], match[2])), stem[match.end() :])
+    numbers = [m for m in _NUMBER.finditer(stem) if _is_job(m, stem, name)]
+    if numbers:
+        match = max(numbers, key=lambda m: len(m[1]))
+        return _after_job(replace(source, job=match[1]), stem[match.end() :])
+    if (
+        (match := re.fullmatch(r"(.*[-_])(\d{1,4})", stem))
+        and source.rank is None
+        and source.node_rank is None
+    ):
+        counted = family.counts_from_zero(family.tails.get((posixpath.dirname(name.path), match[1])))
+        if counted and not _COUNTS_RUNS.search(match[1]):
+            return replace(source, task=int(match[2]))
+    return source
+
+
+_COUNTS_RUNS = re.compile(r"(?:^|[-_])(?:result|run|exp|trial|try|seed|part|epoch|step|attempt|iter|version|fold|stage|phase|job|test)s?[-_]$", re.I)  # fmt: skip
+
+
+def _is_job(match: re.Match[str], stem: str, name: _Name) -> bool:
+    """A number where Slurm's patterns put `%j`: alone, first, or after the job's name; five digits unless a suffix
+    of batch output says more."""
+    batch_output = name.stream and stem[: match.start()].endswith(("-", "."))
+    if len(match[1]) < 5 and not batch_output and match[0] != stem:
+        return False
+    if re.fullmatch(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])", match[1]):
+        return False
+    return not re.search(
+        r"(?:seed|seq|len|step|iter|port|pid|bs|lr|hidden|ckpt)[-_.]?$", stem[: match.start()], re.I
+    )
+
+
+def _after_job(source: Source, rest: str) -> Source:
+    """`-HOST`, `-TASK` or `-HOST-TASK` after the job's number. `_3` may be a task or an array's index: not said."""
+    match = re.fullmatch(r"[-_.](?:([a-z][a-z0-9.-]*?)[-_.])?(\d{1,6})", rest, re.I)
+    if match and match[1] is None:
+        return replace(source, task=int(match[2])) if rest[0] in "-." and source.task is None else source
+    if match and may_be_host(match[1]):
+        return replace(source, node=match[1], task=int(match[2]))
+    word = rest[1:]
+    if looks_like_host(word) or (may_be_host(word) and not _RANK.search(word)):
+        return replace(source, node=word)
+    return source
+
+
+def _job(number: str, index: str | None) -> str:
+    return number if index is None else f"{number}_{index}"

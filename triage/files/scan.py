@@ -1,0 +1,67 @@
+"""Reads all inputs into an analysis, on as many threads as pay: the search of raw bytes runs without the GIL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from threading import Lock
+
+from triage.core.analysis import Analysis, SourceFeed
+from triage.core.cause.verdict import Skipped
+from triage.files.inputs import Input
+from triage.files.open import chunks
+
+Progress = Callable[[int, int], None]
+"""(bytes read, bytes in all)."""
+
+BLOCK = 1 << 20
+ALONE = 8 << 20
+"""Inputs of fewer bytes than this in all are read on the caller's thread: starting others costs more."""
+
+
+def scan(inputs: Sequence[Input], analysis: Analysis, progress: Progress | None = None) -> list[Skipped]:
+    """Feed every input; returns what could not be read to its end, with reasons."""
+    total = sum(one.size for one in inputs)
+    feeds = [analysis.open(one.source) for one in inputs]
+    told = _Told(progress, total)
+    workers = min(len(inputs), os.cpu_count() or 1)
+    if workers < 2 or total < ALONE:
+        return [note for one, feed in zip(inputs, feeds, strict=True) for note in _read(one, feed, told)]
+    notes: list[Skipped] = []
+    largest_first = sorted(range(len(inputs)), key=lambda i: -inputs[i].size)
+    with ThreadPoolExecutor(workers) as pool:
+        jobs = [pool.submit(_read, inputs[i], feeds[i], told) for i in largest_first]
+        try:
+            for job in as_completed(jobs):
+                notes.extend(job.result())
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return sorted(notes, key=lambda n: (n.path, n.reason))
+
+
+class _Told:
+    """Counts what was read, for the one who waits."""
+
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self._progress = progress
+        self._total = total
+        self._done = 0
+        self._lock = Lock()
+
+    def add(self, size: int) -> None:
+        if self._progress is None:
+            return
+        with self._lock:
+            self._done += size
+            self._progress(self._done, self._total)
+
+
+def _read(one: Input, feed: SourceFeed, told: _Told) -> list[Skipped]:
+    notes: list[Skipped] = []
+    for chunk in chunks(one, BLOCK, notes):
+        feed.feed(chunk)
+        told.add(len(chunk))
+    feed.close()
+    return notes

@@ -1,0 +1,59 @@
+"""Whether a file's first bytes are those of a log."""
+
+from __future__ import annotations
+
+import re
+
+SAMPLE = 8192
+
+_MAGICS: tuple[tuple[bytes, str], ...] = (
+    (b"PK\x03\x04", "binary"),  # zip: torch.save, .npz, wheels
+    (b"\x93NUMPY", "binary"),
+    (b"MMIDIDX\x00", "binary"),  # Megatron's indexed dataset
+    (b"\x89PNG\r\n", "binary"),
+    (b"\xff\xd8\xff", "binary"),
+    (b"SQLite format 3\x00", "binary"),
+    (b"\x89HDF\r\n", "binary"),
+    (b"%PDF-", "binary"),
+)
+_CONTROL = bytes(set(range(32)) - {0x07, 0x08, 0x09, 0x0A, 0x0C, 0x0D, 0x1B}) + b"\x7f"
+_HOLE = re.compile(rb"\x00{64,}")
+_LIMIT = 0.05
+"""Share of control bytes above which a sample is no text: random data has 11 %, token ids more."""
+
+
+def why_not_text(sample: bytes) -> str:
+    """The reason why the first bytes of a file are not those of a log; empty for text (and for an empty file).
+
+    A run of NUL bytes is a hole that a truncated or rotated log leaves on a network file system: it speaks neither way.
+    """
+    if sample.startswith(b"\x7fELF"):
+        core = len(sample) > 17 and 4 in (sample[16], sample[17])  # ET_CORE in either byte order
+        return "core dump" if core else "binary"
+    if sample[8:10] == b'{"' and sample[4:8] == bytes(4):  # safetensors: a 64-bit length, then JSON
+        return "binary"
+    for magic, reason in _MAGICS:
+        if sample.startswith(magic):
+            return reason
+    text = _HOLE.sub(b"", sample)
+    if not text:
+        return ""
+    control = len(text) - len(text.translate(None, _CONTROL))
+    return "binary" if control > _LIMIT * len(text) else ""
+
+
+_NOT_LOGS: dict[str, str] = {
+    **dict.fromkeys((".py", ".pyi", ".sh", ".bash", ".slurm", ".sbatch", ".cu", ".cpp", ".cc", ".h", ".patch", ".diff"), "source code"),
+    **dict.fromkeys((".toml", ".yaml", ".yml", ".cfg", ".ini"), "configuration"),
+    **dict.fromkeys((".md", ".rst", ".html", ".ipynb"), "documentation"),
+    **dict.fromkeys((".json", ".csv", ".tsv"), "data, not a log"),
+}  # fmt: skip
+
+
+def why_not_log(name: str) -> str:
+    """The reason why a file of this name in a job's folder would mislead when it is read as a log; else empty."""
+    lower = name.lower()
+    if lower == "error.json" or lower.endswith(("-error.json", "_error.json")):
+        return ""
+    dot = lower.rfind(".")
+    return _NOT_LOGS.get(lower[dot:], "") if dot > 0 else ""

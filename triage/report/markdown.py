@@ -1,0 +1,50 @@
+"""The verdict as Markdown, for an issue, a pull request or a CI summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from triage.report.mask import code_block, code_span, for_markdown
+from triage.report.view import Options, View, effect_text, frame_text, lines_text
+
+_MESSAGE_LINES = 20
+
+
+def render(view: View, options: Options) -> str:  # noqa: ARG001
+    """Text that came from a log stands in code spans or blocks, or is escaped."""
+    verdict = view.verdict
+    root = verdict.root
+    parts = [f"### {for_markdown(view.headline)}", " · ".join(code_span(tag) for tag in view.tags)]
+    rows = [
+        ("Where", for_markdown(view.where)),
+        ("Evidence", code_span(lines_text(root.evidence)) if root else ""),
+        ("Frame", code_span(frame_text(root.frame)) if root else ""),
+        ("Time", for_markdown(view.time)),
+        ("Attempt", view.attempt),
+        ("Job", for_markdown(view.job)),
+        ("Slurm", for_markdown(view.scheduler)),
+        ("Facts", for_markdown("; ".join(view.facts))),
+    ]
+    parts.append(_bullets(f"**{label}:** {text}" for label, text in rows if text))
+    if view.exception:
+        lines = view.exception.splitlines()
+        more = [f"... ({len(lines) - _MESSAGE_LINES} more lines)"] if len(lines) > _MESSAGE_LINES else []
+        parts.append(code_block("\n".join(lines[:_MESSAGE_LINES] + more)))
+    effects = [*verdict.downstream, *verdict.unexplained]
+    if effects:
+        parts.append("**Downstream**" if not verdict.unexplained else "**Other failures**")
+        parts.append(_bullets(f"{for_markdown(effect_text(e))} {code_span(lines_text(e.first))}".rstrip() for e in effects))
+    if verdict.next_steps:
+        parts.append("**Next steps**")
+        parts.append("\n".join(f"{n}. {for_markdown(step)}" for n, step in enumerate(verdict.next_steps, 1)))
+    if verdict.reasons:
+        parts.append("<details><summary>Why</summary>\n")
+        parts.append(_bullets(for_markdown(reason) for reason in verdict.reasons))
+        parts.append("</details>")
+    skipped = f"; skipped {', '.join(view.skipped)}" if view.skipped else ""
+    parts.append(f"Scanned {for_markdown(view.scanned + skipped)}.")
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _bullets(items: Iterable[str]) -> str:
+    return "\n".join(f"- {item}" for item in items)

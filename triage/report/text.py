@@ -1,0 +1,173 @@
+"""The verdict for a terminal: the answer in the first lines, then the evidence for it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+from triage.report.view import Options, View, effect_text, frame_text, lines_text
+
+_LABEL = 12
+_NARROW = 60
+"""Below this width a label stands on a line of its own."""
+_WIDEST = 120
+"""Longer lines are hard to read."""
+_MESSAGE_LINES = 8
+_BOLD_RED, _BOLD_GREEN, _BOLD_YELLOW, _DIM, _BOLD = "1;31", "1;32", "1;33", "2", "1"
+
+
+def render(view: View, options: Options) -> str:
+    """The report; no line is wider than `options.width` columns (at least 20)."""
+    page = _Page(max(20, min(options.width, _WIDEST)), options.color)
+    verdict, root = view.verdict, view.verdict.root
+    page.headline(view)
+    page.block("where", [view.where])
+    if root is not None:
+        page.path("evidence", lines_text(root.evidence))
+        page.block("exception" if root.exception else "message", _message(view.exception))
+        page.path("frame", frame_text(root.frame))
+        page.block("chain", [_link(link.exception, link.message) for link in root.chain[:6]], bullet="- ")
+    page.block("time", [view.time])
+    page.block("attempt", [view.attempt])
+    page.block("job", [view.job])
+    page.block("slurm", [view.scheduler])
+    page.effects("downstream", verdict.downstream)
+    page.effects("unexplained", verdict.unexplained)
+    page.block("facts", view.facts)
+    page.block("why", verdict.reasons, bullet="- ")
+    page.block("next steps", verdict.next_steps, bullet="- ")
+    page.block("scanned", [view.scanned])
+    page.block("skipped", view.skipped)
+    return page.text()
+
+
+def _message(text: str) -> list[str]:
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    if len(lines) > _MESSAGE_LINES:
+        return [*lines[:_MESSAGE_LINES], f"... ({len(lines) - _MESSAGE_LINES} more lines)"]
+    return [line if len(line) <= 1000 else f"{line[:1000]} ..." for line in lines]
+
+
+def _link(exception: str | None, message: str) -> str:
+    first = next((line for line in message.splitlines() if line.strip()), "")
+    return f"{exception or '(cut off)'}: {first[:200]}" if first else exception or "(cut off)"
+
+
+class _Page:
+    """Lines of the report, laid out for one width."""
+
+    def __init__(self, width: int, color: bool) -> None:
+        self._width = width
+        self._color = color
+        self._indent = 2 if width < _NARROW else _LABEL
+        self._lines: list[str] = []
+
+    def text(self) -> str:
+        return "\n".join(self._lines) + "\n"
+
+    def headline(self, view: View) -> None:
+        verdict = view.verdict
+        code = _BOLD_GREEN if not verdict.failed else _BOLD_YELLOW if verdict.category == "unknown" else _BOLD_RED
+        self._lines += [self._paint(line, code) for line in wrapped(view.headline, self._width)]
+        self._lines += [self._paint(line, _BOLD) for line in wrapped("  ".join(view.tags), self._width)]
+        self._lines.append("")
+
+    def block(self, label: str, paragraphs: Iterable[str], bullet: str = "") -> None:
+        """A label and its wrapped paragraphs; nothing where all are empty."""
+        lines: list[str] = []
+        room = self._width - self._indent - len(bullet)
+        for paragraph in paragraphs:
+            for number, line in enumerate(wrapped(paragraph, room)):
+                lines.append((bullet if number == 0 else " " * len(bullet)) + line)
+        self._labelled(label, lines)
+
+    def path(self, label: str, text: str) -> None:
+        """A label and a path that stays on one line, shortened in the middle where it must be."""
+        self._labelled(label, [shortened(text, self._width - self._indent)] if text else [])
+
+    def effects(self, label: str, effects: Iterable[object]) -> None:
+        lines: list[str] = []
+        room = self._width - self._indent
+        for effect in effects:
+            text, place = effect_text(effect), lines_text(effect.first)  # type: ignore[arg-type, attr-defined]
+            if place and columns(text) + 2 + columns(place) <= room:
+                lines.append(f"{text}  {place}")
+                continue
+            lines += wrapped(text, room)
+            if place:
+                lines.append("  " + shortened(place, room - 2))
+        self._labelled(label, lines)
+
+    def _labelled(self, label: str, lines: list[str]) -> None:
+        if not lines:
+            return
+        if self._width < _NARROW:
+            self._lines.append(self._paint(label, _DIM))
+            self._lines += ["  " + line for line in lines]
+            return
+        self._lines.append(self._paint(label.ljust(_LABEL), _DIM) + lines[0])
+        self._lines += [" " * _LABEL + line for line in lines[1:]]
+
+    def _paint(self, text: str, code: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self._color else text
+
+
+def columns(text: str) -> int:
+    """Terminal columns: East Asian wide characters take two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    return sum(_columns(char) for char in text)
+
+
+def _columns(char: str) -> int:
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Lines of at most `width` columns; a word that is wider is cut; no line for empty text."""
+    lines: list[str] = []
+    line, used = "", 0
+    for word in _pieces(text, width):
+        size = columns(word)
+        if line and used + 1 + size > width:
+            lines.append(line)
+            line, used = word, size
+        else:
+            line, used = (f"{line} {word}", used + 1 + size) if line else (word, size)
+    return [*lines, line] if line else lines
+
+
+def _pieces(text: str, width: int) -> Iterator[str]:
+    for word in re.split(r"\s+", text.strip()):
+        while columns(word) > width:
+            cut = _fitting(word, width)
+            yield word[:cut]
+            word = word[cut:]
+        if word:
+            yield word
+
+
+def _fitting(text: str, width: int) -> int:
+    """How many characters of the text fit into the width; at least one."""
+    used = 0
+    for number, char in enumerate(text):
+        used += _columns(char)
+        if used > width:
+            return max(1, number)
+    return len(text)
+
+
+def shortened(path: str, width: int) -> str:
+    """A path cut in the middle to `width` columns: its start tells the file system, its end the file and line."""
+    path = " ".join(path.split())
+    if columns(path) <= width:
+        return path
+    room = max(1, width - 3)
+    tail = room * 2 // 3 + room * 2 % 3 // 2
+    head = room - tail
+    start = _fitting(path, head) if head else 0
+    end = _fitting(path[::-1], tail)
+    return f"{path[:start]}...{path[len(path) - end :]}"
