@@ -27,14 +27,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Explain a failed run from its logs: the root cause, the evidence, and what to do."
     parser.epilog = _EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="log file, folder, glob pattern, or - for standard input")
-    parser.add_argument("--format", choices=FORMAT_NAMES, default="text", help="output format (default: text)")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the result to FILE instead of standard output")
-    parser.add_argument("--attempt", type=_positive, metavar="N", help="explain attempt N (from 1) instead of the one that decides")
+    parser.add_argument(
+        "paths", metavar="PATH", nargs="+", help="log file, folder, glob pattern, or - for standard input"
+    )
+    parser.add_argument(
+        "--format", choices=FORMAT_NAMES, default="text", help="output format (default: text)"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="write the result to FILE instead of standard output"
+    )
+    parser.add_argument(
+        "--attempt",
+        type=_positive,
+        metavar="N",
+        help="explain attempt N (from 1) instead of the one that decides",
+    )
     parser.add_argument("--job", metavar="ID", help="explain this job where the logs hold several")
-    parser.add_argument("--rules", action="append", default=[], metavar="DIR", help="folder with more rules; may be repeated")
-    parser.add_argument("--why-not", type=_rank, metavar="RANK", help="tell why the failure of this rank is not the root cause")
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colours in text output (default: auto)")
+    parser.add_argument(
+        "--rules", action="append", default=[], metavar="DIR", help="folder with more rules; may be repeated"
+    )
+    parser.add_argument(
+        "--why-not",
+        type=_rank,
+        metavar="RANK",
+        help="tell why the failure of this rank is not the root cause",
+    )
+    parser.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="colours in text output (default: auto)",
+    )
     parser.add_argument("--width", type=_width, metavar="N", help="columns of text output (default: the terminal's, else 80)")  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import NoReturn
 
+from triage import __version__
 from triage.errors import TriageError
 
 COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
@@ -81,7 +82,7 @@ def _no_command(words: list[str]) -> int:
     if parser.parse_args(words).version:
         from triage.cli.output import emit
 
-        emit(f"triage {version()}\n")
+        emit(f"triage {__version__}\n")
         return 0
     parser.print_help(sys.stderr)
     return 2
@@ -99,16 +100,6 @@ def _unknown_command(parser: argparse.ArgumentParser, word: str) -> NoReturn:
     else:
         hint = f"commands are {', '.join(COMMANDS)}"
     parser.error(_plain(f"no command {word!r}; {hint}"))
-
-
-def version() -> str:
-    """The installed version."""
-    from importlib import metadata
-
-    try:
-        return metadata.version("slurm-triage")
-    except metadata.PackageNotFoundError:
-        return "(not installed)"
 
 
 def _plain(text: str) -> str:
@@ -133,7 +124,7 @@ def _bug(error: Exception, words: list[str]) -> int:
         _plain(
             f"triage: a bug in triage, not in your job: {type(error).__name__}: {str(error)[:200]}\n{where}"
             "please report it with the lines above and these, and if you can the log that caused it:\n"
-            f"    triage {version()}, Python {platform.python_version()}, {platform.platform()}\n"
+            f"    triage {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
             f"    triage {shlex.join(words)}\n"
         )
     )

@@ -10,7 +10,9 @@ from triage.report.schema import SCHEMAS, schema_text
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Print the JSON Schema (2020-12) of what --format json prints."
-    parser.add_argument("name", choices=sorted(SCHEMAS), nargs="?", default="verdict", help="which output (default: verdict)")
+    parser.add_argument(
+        "name", choices=sorted(SCHEMAS), nargs="?", default="verdict", help="which output (default: verdict)"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="write it to FILE instead of standard output")
 
 

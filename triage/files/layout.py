@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from triage.core.logs.source import Source
 from triage.files.hosts import looks_like_host, may_be_host
@@ -40,6 +40,7 @@ _JOB_WORD = re.compile(_B + r"(?:slurm|job[-_]?id|job|jobid)[-_.=]?(\d{1,9})(?:_
 _SUBMITIT = re.compile(r"(?:^|[-_.])(\d{1,9})(?:_(\d{1,7}))?_(\d{1,6})_log$")
 _NEMO_RUN = re.compile(r"(?:^|-)log-[\w.-]+_(\d{3,9})_(\d{1,3})$")
 _NUMBER = re.compile(r"(?:^|(?<=[-_.]))(\d{3,9})" + _E)
+_TAIL = re.compile(r"(.*[-_])(\d{1,4})")
 _ATTEMPT = re.compile(r"attempt[-_](\d{1,5})", re.I)
 
 
@@ -113,30 +114,34 @@ def _without_ordering(names: list[_Name]) -> list[_Name]:
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """Numbers that names of one wording carry, by folder: `node0`, `node1` and `x-0`, `x-1`, `x-2`."""
+    """Wordings whose numbers in one folder are 0..n-1 with n > 1: a launcher's numbering, not a machine room's."""
 
-    nodes: dict[tuple[str, str], set[int]] = field(default_factory=dict)
-    tails: dict[tuple[str, str], set[int]] = field(default_factory=dict)
+    nodes: frozenset[tuple[str, str]]
+    """(folder, `node` or `node-`)"""
+    tails: frozenset[tuple[str, str]]
+    """(folder, all of the stem before its last number)"""
 
     @classmethod
     def of(cls, names: Sequence[_Name]) -> _Family:
-        family = cls()
+        nodes: dict[tuple[str, str], set[int]] = {}
+        tails: dict[tuple[str, str], set[int]] = {}
         for name in names:
             folder = posixpath.dirname(name.path)
             if match := _NODE_NUMBER.search(name.stem):
-                family.nodes.setdefault((folder, match[1].lower()), set()).add(int(match[2]))
+                nodes.setdefault((folder, match[1].lower()), set()).add(int(match[2]))
             for depth, part in enumerate(name.folders):
                 if match := _NODE_NUMBER.search(part):
                     key = ("/".join(name.folders[:depth]), match[1].lower())
-                    family.nodes.setdefault(key, set()).add(int(match[2]))
-            if match := re.fullmatch(r"(.*[-_])(\d{1,4})", name.stem):
-                family.tails.setdefault((folder, match[1]), set()).add(int(match[2]))
-        return family
+                    nodes.setdefault(key, set()).add(int(match[2]))
+            if match := _TAIL.fullmatch(name.stem):
+                tails.setdefault((folder, match[1]), set()).add(int(match[2]))
+        return cls(_counting(nodes), _counting(tails))
 
-    @staticmethod
-    def counts_from_zero(numbers: set[int] | None) -> bool:
-        """True for 0..n-1 with n > 1: the numbering of a launcher, not of a machine room."""
-        return numbers is not None and len(numbers) > 1 and numbers == set(range(len(numbers)))
+
+def _counting(seen: dict[tuple[str, str], set[int]]) -> frozenset[tuple[str, str]]:
+    return frozenset(
+        key for key, numbers in seen.items() if len(numbers) > 1 and max(numbers) == len(numbers) - 1
+    )
 
 
 def _source(name: _Name, family: _Family) -> Source:
@@ -222,7 +227,7 @@ def _node(source: Source, text: str, folder: str, family: _Family) -> Source:
     if match := _NODE_LETTER.search(text):
         return replace(source, node=match[1])
     if match := _NODE_NUMBER.search(text):
-        if match[2] == "0" or family.counts_from_zero(family.nodes.get((folder, match[1].lower()))):
+        if match[2] == "0" or (folder, match[1].lower()) in family.nodes:
             return replace(source, node_rank=int(match[2]))
         if match.start() == 0 and match.end() == len(text):
             return replace(source, node=text)
@@ -241,12 +246,8 @@ def _slurm(source: Source, stem: str, name: _Name, family: _Family) -> Source:
     if numbers:
         match = max(numbers, key=lambda m: len(m[1]))
         return _after_job(replace(source, job=match[1]), stem[match.end() :])
-    if (
-        (match := re.fullmatch(r"(.*[-_])(\d{1,4})", stem))
-        and source.rank is None
-        and source.node_rank is None
-    ):
-        counted = family.counts_from_zero(family.tails.get((posixpath.dirname(name.path), match[1])))
+    if source.rank is None and source.node_rank is None and (match := _TAIL.fullmatch(stem)):
+        counted = (posixpath.dirname(name.path), match[1]) in family.tails
         if counted and not _COUNTS_RUNS.search(match[1]):
             return replace(source, task=int(match[2]))
     return source

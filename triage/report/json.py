@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-from typing import Any
 
 from triage.core.cause.verdict import FACT_NAMES
 from triage.report.view import Options, View
@@ -14,15 +12,4 @@ def render(view: View, options: Options) -> str:  # noqa: ARG001
     """One object, keys in the contract's order; every fact is there, unknown ones as null."""
     data = view.verdict.to_json()
     data["facts"] = {**dict.fromkeys(FACT_NAMES), **data["facts"]}
-    return json.dumps(_finite(data), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no NaN and no infinity: such a number is unknown."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return value
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -33,7 +33,11 @@ def render(view: View, options: Options) -> str:  # noqa: ARG001
     effects = [*verdict.downstream, *verdict.unexplained]
     if effects:
         parts.append("**Downstream**" if not verdict.unexplained else "**Other failures**")
-        parts.append(_bullets(f"{for_markdown(effect_text(e))} {code_span(lines_text(e.first))}".rstrip() for e in effects))
+        parts.append(
+            _bullets(
+                f"{for_markdown(effect_text(e))} {code_span(lines_text(e.first))}".rstrip() for e in effects
+            )
+        )
     if verdict.next_steps:
         parts.append("**Next steps**")
         parts.append("\n".join(f"{n}. {for_markdown(step)}" for n, step in enumerate(verdict.next_steps, 1)))

@@ -48,7 +48,7 @@ _BY_SHAPE: tuple[re.Pattern[str], ...] = tuple(
 """Group 1 is kept: it tells what kind of secret stood there."""
 
 _PRIVATE_KEY = re.compile(
-    r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----).*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)", re.S
+    r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)(?!\[masked\]).*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)", re.S
 )  # fmt: skip
 
 _NAMED = re.compile(
@@ -111,12 +111,16 @@ def _is_random(value: str) -> bool:
         return False
     has_digit = any(c.isdigit() for c in value)
     has_letter = any(c.isalpha() for c in value)
-    return (has_digit and has_letter) or (len(value) >= 16 and not re.fullmatch(r"[a-z]+(?:[._ ][a-z]+)*", value))
+    return (has_digit and has_letter) or (
+        len(value) >= 16 and not re.fullmatch(r"[A-Za-z]+(?:[._ -][A-Za-z]+)*", value)
+    )
 
 
 def for_markdown(text: str) -> str:
     """Prose in Markdown: markup is escaped, and `@name` and `#1` link to nobody."""
-    text = re.sub(r"([\\`*_{}\[\]<>|~#])", r"\\\1", one_line(text)).replace("\\<", "&lt;").replace("\\>", "&gt;")
+    text = (
+        re.sub(r"([\\`*_{}\[\]<>|~#])", r"\\\1", one_line(text)).replace("\\<", "&lt;").replace("\\>", "&gt;")
+    )
     return re.sub(r"@(?=[A-Za-z0-9])", "@\u2060", text)
 
 

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
+from triage.core.cause.verdict import Downstream
 from triage.report.view import Options, View, effect_text, frame_text, lines_text
 
 _LABEL = 12
@@ -68,9 +69,15 @@ class _Page:
 
     def headline(self, view: View) -> None:
         verdict = view.verdict
-        code = _BOLD_GREEN if not verdict.failed else _BOLD_YELLOW if verdict.category == "unknown" else _BOLD_RED
+        code = (
+            _BOLD_GREEN
+            if not verdict.failed
+            else _BOLD_YELLOW
+            if verdict.category == "unknown"
+            else _BOLD_RED
+        )
         self._lines += [self._paint(line, code) for line in wrapped(view.headline, self._width)]
-        self._lines += [self._paint(line, _BOLD) for line in wrapped("  ".join(view.tags), self._width)]
+        self._lines += [self._paint(line, _BOLD) for line in wrapped(" | ".join(view.tags), self._width)]
         self._lines.append("")
 
     def block(self, label: str, paragraphs: Iterable[str], bullet: str = "") -> None:
@@ -86,11 +93,12 @@ class _Page:
         """A label and a path that stays on one line, shortened in the middle where it must be."""
         self._labelled(label, [shortened(text, self._width - self._indent)] if text else [])
 
-    def effects(self, label: str, effects: Iterable[object]) -> None:
+    def effects(self, label: str, effects: Iterable[Downstream]) -> None:
+        """What followed from the root, each with the place where it shows first."""
         lines: list[str] = []
         room = self._width - self._indent
         for effect in effects:
-            text, place = effect_text(effect), lines_text(effect.first)  # type: ignore[arg-type, attr-defined]
+            text, place = effect_text(effect), lines_text(effect.first)
             if place and columns(text) + 2 + columns(place) <= room:
                 lines.append(f"{text}  {place}")
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -39,9 +40,10 @@ class View:
     def tags(self) -> tuple[str, ...]:
         """Category, rule, confidence and exit code."""
         verdict = self.verdict
-        rule = (verdict.rule,) if verdict.rule else ()
+        rule = verdict.rule or verdict.category
+        kind = (rule,) if rule.split("/")[0] == verdict.category else (verdict.category, rule)
         ended = () if verdict.ended else ("no end of the run seen",)
-        return (verdict.category, *rule, f"confidence {verdict.confidence}", *ended, f"exit {self.exit_code}")
+        return (*kind, f"confidence {verdict.confidence}", *ended, f"exit {self.exit_code}")
 
     @property
     def exception(self) -> str:
@@ -49,7 +51,11 @@ class View:
         root = self.verdict.root
         if root is None:
             return ""
-        return f"{root.exception}: {root.message}" if root.exception and root.message else root.exception or root.message
+        return (
+            f"{root.exception}: {root.message}"
+            if root.exception and root.message
+            else root.exception or root.message
+        )
 
     @property
     def where(self) -> str:
@@ -99,7 +105,7 @@ class View:
         if slurm.get("exit_code") is not None:
             more.append(f"exit {slurm['exit_code']}:{slurm.get('signal') or 0}")
         if slurm.get("restarts"):
-            more.append(f"{slurm['restarts']} restarts")
+            more.append(f"restarts {slurm['restarts']}")
         if slurm.get("nodes"):
             more.append(f"nodes {slurm['nodes']}")
         return ", ".join([head, *more])
@@ -171,10 +177,11 @@ def bytes_text(count: int) -> str:
 _FACT_LINES: tuple[tuple[tuple[str, str], ...], ...] = (
     (("world_size", "world size {}"), ("tp", "TP {}"), ("pp", "PP {}"), ("dp", "DP {}"), ("cp", "CP {}"), ("ep", "EP {}")),
     (("micro_batch_size", "micro batch {}"), ("global_batch_size", "global batch {}"), ("seq_length", "sequence {}")),
-    (("num_layers", "{} layers"), ("num_attention_heads", "{} heads"), ("hidden_size", "hidden {}")),
-    (("requested_gib", "tried {} GiB"), ("gpu_free_gib", "free {} GiB"), ("gpu_total_gib", "of {} GiB"), ("peak_memory_gib", "peak {} GiB")),
-    (("last_iteration", "last iteration {}"), ("train_iters", "of {}")),
+    (("num_layers", "layers {}"), ("num_attention_heads", "heads {}"), ("hidden_size", "hidden {}")),
+    (("requested_gib", "tried {} GiB"), ("gpu_free_gib", "free {} GiB"), ("gpu_total_gib", "GPU {} GiB"), ("peak_memory_gib", "peak {} GiB")),
+    (("last_iteration", "last iteration {}"), ("train_iters", "of {} planned")),
 )  # fmt: skip
+"""Facts that stand together on a line, and how each is said."""
 
 
 def _facts(facts: dict[str, int | float | None], names: tuple[tuple[str, str], ...]) -> str:
@@ -182,9 +189,11 @@ def _facts(facts: dict[str, int | float | None], names: tuple[tuple[str, str], .
 
 
 def _safe(value: Any) -> Any:
-    """The value with every text in it made safe."""
+    """The value with every text in it made safe; a number that is none (NaN, infinity) is unknown."""
     if isinstance(value, str):
         return safe(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{f.name: _safe(getattr(value, f.name)) for f in fields(value)})
     if isinstance(value, tuple):

@@ -32,7 +32,7 @@ def split_attempts(sources: Sequence[Source], kept: Sequence[Kept]) -> list[Atte
     marks: dict[int, list[int]] = defaultdict(list)
     for k in kept:
         if isinstance(k.event, Mark):
-            marks[k.event.span.source].append(k.event.span.first)
+            marks[k.event.span.source].append(_border(k.event))
     starts = {source: _counted(kept, source, offsets) for source, offsets in marks.items()}
     by_path = sorted({s.attempt for s in sources if s.attempt is not None})
     place = {number: i for i, number in enumerate(by_path)}
@@ -48,7 +48,25 @@ def split_attempts(sources: Sequence[Source], kept: Sequence[Kept]) -> list[Atte
         else:
             number = total - 1
         parts[number].append(k)
+    while total > 1 and _is_empty(parts[total - 1]):
+        total -= 1
     return [Attempt(n + 1, tuple(parts[n])) for n in range(total)]
+
+
+def _border(mark: Mark) -> int:
+    """A requeue's own line still belongs to the attempt that it ends."""
+    return mark.span.last if mark.kind == "requeue" else mark.span.first
+
+
+def _is_empty(kept: Sequence[Kept]) -> bool:
+    """Nothing but the end of the attempt before: a requeued job that did not start again."""
+    from triage.core.events.model import Facts, Progress
+    from triage.core.rules.model import Role
+
+    return not any(
+        isinstance(k.event, Progress | Facts) or (k.deciding is not None and k.deciding.rule.role is Role.ROOT)
+        for k in kept
+    )
 
 
 def _counted(kept: Sequence[Kept], source: int, offsets: list[int]) -> list[int]:
@@ -63,19 +81,26 @@ def _counted(kept: Sequence[Kept], source: int, offsets: list[int]) -> list[int]
     counted: list[int] = []
     last = -1
     for offset in sorted(offsets):
-        if bisect_right(content, offset) > bisect_right(content, last) or (not counted and _before(kept, source, offset)):
+        if bisect_right(content, offset) > bisect_right(content, last) or (
+            not counted and _before(kept, source, offset)
+        ):
             counted.append(offset)
             last = offset
     return counted
 
 
 def _before(kept: Sequence[Kept], source: int, offset: int) -> bool:
-    return any(
-        k.event.span.source == source and k.event.span.first < offset and k.matches for k in kept
-    )
+    return any(k.event.span.source == source and k.event.span.first < offset and k.matches for k in kept)
 
 
-def decide(attempts: Sequence[Attempt], wanted: int | None, explain: Callable[[Attempt], Explained]) -> Explained:
+def _may_leave(before: str, last: str) -> bool:
+    """Whether an attempt that ended with the one category may make the next one end with the other."""
+    return before not in AFTERMATH | {"unknown"} or (last == "launcher" and before == "nccl")
+
+
+def decide(
+    attempts: Sequence[Attempt], wanted: int | None, explain: Callable[[Attempt], Explained]
+) -> Explained:
     """The asked attempt; else the last, unless it only stumbled over what the one before had left.
 
     Raises InputError when there is no such attempt.
@@ -89,7 +114,7 @@ def decide(attempts: Sequence[Attempt], wanted: int | None, explain: Callable[[A
     if len(attempts) == 1 or not last.verdict.failed or last.verdict.category not in AFTERMATH:
         return last
     before = explain(attempts[-2])
-    if not before.verdict.failed or before.verdict.category in AFTERMATH | {"unknown"}:
+    if not before.verdict.failed or not _may_leave(before.verdict.category, last.verdict.category):
         return last
     reason = (
         f"attempt {attempts[-1].number} failed only with {last.verdict.rule or last.verdict.category}, right after attempt "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -25,8 +26,10 @@ from triage.core.cause.verdict import (
 )
 from triage.core.events.model import Event, Frame, Link, Span, Trace
 from triage.core.rules.frames import phase_of
-from triage.core.rules.model import Rule
+from triage.core.rules.model import Role, Rule
 from triage.core.rules.template import fill
+
+_ON_HOST = re.compile(r"\bON (\S+) CANCELLED")
 
 LineNumbers = Callable[[int, Sequence[int]], Sequence[int]]
 
@@ -44,7 +47,8 @@ def build_verdict(
         facts.update({k: v for k, v in memory_facts(outcome.occurrence.captures).items() if v is not None})
     missing = _missing_ranks(job)
     values = _values(outcome, root, facts)
-    downstream = tuple(_downstream(i, places) for i in outcome.downstream)
+    own = root.rank if root is not None else None
+    downstream = tuple(d for i in outcome.downstream if (d := _downstream(i, places, own)) is not None)
     return Verdict(
         failed=outcome.failed,
         category=outcome.category,
@@ -57,7 +61,7 @@ def build_verdict(
         downstream=downstream,
         next_steps=_next_steps(outcome.rule, values) if outcome.failed else (),
         reasons=tuple(places.say(r) for r in (*outcome.reasons, *_missing_reason(missing))),
-        unexplained=tuple(_downstream(i, places) for i in outcome.unexplained),
+        unexplained=tuple(d for i in outcome.unexplained if (d := _downstream(i, places, None)) is not None),
         attempt=attempt,
         attempts=attempts,
         scanned=Scanned(ranks=fold(job.ranks_seen), ranks_missing=fold(missing)),
@@ -91,7 +95,9 @@ class _Places:
     def evidence(self, span: Span) -> Evidence:
         last = max(span.first, span.last - 1)
         return Evidence(
-            self.job.sources[span.source].path, self.number(span.source, span.first), self.number(span.source, last)
+            self.job.sources[span.source].path,
+            self.number(span.source, span.first),
+            self.number(span.source, last),
         )
 
     def say(self, reason: Reason) -> str:
@@ -125,11 +131,15 @@ def _root(job: JobLog, outcome: Outcome, places: _Places) -> Root | None:
         rank, node, attribution = culprit.rank, culprit.node, culprit.attribution
         local = rank % job.world.per_node if rank is not None and job.world.per_node else None
         ranks = culprit.ranks
+    elif rank is None and outcome.named is not None:
+        where = outcome.named.where
+        rank, local, node, attribution = where.rank, where.local_rank, where.node or node, "inferred"
     elif rank is None and (named := _named_by_launcher(job, o)):
         rank, local, attribution = named.where.rank, named.where.local_rank, "inferred"
         node = node or named.where.node
     if rank is not None and node is None:
         node = job.world.host_of.get(rank)
+    node = node or _named_node(job, o)
     link = o.exception
     time, time_source = _time(job, o)
     return Root(
@@ -140,14 +150,39 @@ def _root(job: JobLog, outcome: Outcome, places: _Places) -> Root | None:
         gpu=_gpu(o),
         time=time,
         time_source=time_source,
-        exception=link.exception if link else None,
-        message=o.text,
+        exception=link.exception if link and o.rule.role is not Role.TEARDOWN else None,
+        message=_message(outcome, o),
         frame=_frame(link),
         chain=_chain(o),
         phase=_phase(job, outcome),
         attribution=attribution,
         evidence=places.evidence(o.event.span),
     )
+
+
+def _named_node(job: JobLog, o: Occurrence) -> str | None:
+    """The node that the line itself blames. The host after `ON` is only a step's first node: it counts where no
+    other host is known."""
+    for name in ("failed_node", "node", "host"):
+        if value := o.captures.get(name):
+            return value
+    on = _ON_HOST.search(o.text) if o.rule.scheduler else None
+    if on is None:
+        return None
+    hosts = {h.split(".")[0] for h in (*job.world.host_of.values(), *job.world.offset_of_host)}
+    hosts |= {s.node.split(".")[0] for s in job.sources if s.node}
+    return on[1] if hosts <= {on[1].split(".")[0]} else None
+
+
+def _message(outcome: Outcome, o: Occurrence) -> str:
+    """The deciding line or exception; the scheduler says one thing for the job and again for its step: both lines."""
+    link = o.exception
+    if link is not None and o.rule.role is Role.TEARDOWN:
+        return f"{link.exception}: {o.text}"
+    if outcome.root is None or not o.rule.scheduler:
+        return o.text
+    same = [x.text for x in (*outcome.root.occurrences, *outcome.alike) if x.bounds == o.bounds]
+    return "\n".join(list(dict.fromkeys([o.text, *same]))[:4])
 
 
 def _named_by_launcher(job: JobLog, o: Occurrence) -> ResolvedExit | None:
@@ -172,7 +207,12 @@ def _time(job: JobLog, o: Occurrence) -> tuple[str | None, str]:
     if o.event.when.at is not None:
         return o.event.when.at.text, "line"
     for e in job.exits:
-        if e.exit.time is not None and e.failing and e.where.rank is not None and e.where.rank == o.where.rank:
+        if (
+            e.exit.time is not None
+            and e.failing
+            and e.where.rank is not None
+            and e.where.rank == o.where.rank
+        ):
             return e.exit.time.text, "elastic"
     return None, "none"
 
@@ -204,13 +244,18 @@ def _phase(job: JobLog, outcome: Outcome) -> str | None:
     return o.rule.phase or None
 
 
-def _downstream(incident: Incident, places: _Places) -> Downstream:
+def _downstream(incident: Incident, places: _Places, own: int | None) -> Downstream | None:
+    """One row; None when only the root's own rank is in it: that is its aftermath."""
+    others = [o for o in incident.occurrences if own is None or o.where.rank != own]
+    if not others:
+        return None
+    ranks = {o.where.rank for o in others if o.where.rank is not None}
     return Downstream(
         incident.category,
         incident.rule.id,
-        fold(incident.ranks),
-        incident.count,
-        places.evidence(incident.first.event.span),
+        fold(ranks),
+        len(ranks) + any(o.where.rank is None for o in others),
+        places.evidence(others[0].event.span),
     )
 
 

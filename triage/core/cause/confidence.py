@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from triage.core.cause.joblog import JobLog
 from triage.core.cause.outcome import Outcome
-from triage.core.cause.rootcause import FALLBACK, WEAK, Selection
+from triage.core.cause.rootcause import Selection
 from triage.core.cause.verdict import Root
 from triage.core.events.model import Trace
+from triage.core.rules.model import FALLBACK, WEAK
 
 
 def confidence_of(

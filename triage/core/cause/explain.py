@@ -13,15 +13,13 @@ from triage.core.cause.incident import Occurrence, group
 from triage.core.cause.joblog import JobLog, ResolvedExit, SeenCollective
 from triage.core.cause.jobs import Fed
 from triage.core.cause.keeper import Kept
-from triage.core.cause.rootcause import FALLBACK, Selection, select
+from triage.core.cause.rootcause import Selection, select
 from triage.core.cause.timeline import build_timeline
 from triage.core.cause.verdict import Verdict
 from triage.core.cause.where import Where, World, build_world
 from triage.core.events.model import Collective, Exit, Facts, Progress, Trace
 from triage.core.logs.record import Stamp
 from triage.core.logs.source import Source
-from triage.core.rules.engine import Match
-from triage.core.rules.model import Role
 from triage.core.rules.ruleset import RuleSet
 
 LineNumbers = Callable[[int, Sequence[int]], Sequence[int]]
@@ -68,7 +66,9 @@ def resolve(attempt: Attempt, feeds: Sequence[Fed], ruleset: RuleSet) -> JobLog:
         occurrences=occurrences,
         exits=exits,
         collectives=[
-            SeenCollective(e, world.resolve(sources[e.span.source], e.span.source, e.tags), clock.bounds(e.when))
+            SeenCollective(
+                e, world.resolve(sources[e.span.source], e.span.source, e.tags), clock.bounds(e.when)
+            )
             for e in events
             if isinstance(e, Collective)
         ],
@@ -96,7 +96,9 @@ def _exits(kept: Sequence[Kept], sources: Sequence[Source], world: World, clock:
         source = sources[event.span.source]
         where = world.resolve(source, event.span.source, event.tags)
         if event.rank is not None:
-            where = Where(event.rank, event.local_rank, world.host_of.get(event.rank) or event.host or where.node, "tag")
+            where = Where(
+                event.rank, event.local_rank, world.host_of.get(event.rank) or event.host or where.node, "tag"
+            )
         elif event.local_rank is not None:
             node = event.host or where.node
             base = world.offset_of_source.get(event.span.source)
@@ -125,7 +127,7 @@ def _occurrences(
     where_of_exit = {id(e.exit): e.where for e in exits}
     found: list[Occurrence] = []
     for k in kept:
-        match = deciding(k)
+        match = k.deciding
         if match is None:
             continue
         event = k.event
@@ -148,19 +150,6 @@ def _occurrences(
 def _exit_bounds(clock: Clock, event: Exit) -> Bounds:
     at = clock.seconds(event.time)
     return Bounds() if at is None else Bounds(at, at + 1.0)
-
-
-def deciding(kept: Kept) -> Match | None:
-    """The match that names an event: a real cause before a symptom before a fallback, the first link on ties."""
-    if not kept.matches:
-        return None
-    return min(kept.matches, key=lambda m: (_weight(m), -m.rule.specificity, m.link or 0, m.rule.id))
-
-
-def _weight(match: Match) -> int:
-    if match.rule.specificity <= FALLBACK:
-        return 3
-    return {Role.ROOT: 0, Role.DOWNSTREAM: 1, Role.TEARDOWN: 2, Role.ADVICE: 2}[match.rule.role]
 
 
 def _ranks_seen(feeds: Sequence[Fed], world: World, attempt: Attempt) -> frozenset[int]:

@@ -11,6 +11,7 @@ from triage.core.cause.clock import Bounds
 from triage.core.cause.where import Where
 from triage.core.events.model import Event, Exit, Link, Message, Trace
 from triage.core.rules.model import Role, Rule
+from triage.core.rules.texts import of_exit
 
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{8,}\b|\d+")
 
@@ -46,7 +47,7 @@ class Occurrence:
             return link.message
         if isinstance(self.event, Message):
             return self.event.text
-        return self.event.reason if isinstance(self.event, Exit) else ""
+        return (self.event.reason or of_exit(self.event)) if isinstance(self.event, Exit) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,8 @@ class Incident:
 def fingerprint(occurrence: Occurrence) -> str:
     """Equal for the same failure on other ranks: rule, exception, innermost frame and the message without numbers."""
     parts = [occurrence.rule.id]
+    if isinstance(occurrence.event, Exit):
+        return "|".join((*parts, str(occurrence.event.exitcode), str(occurrence.event.signal)))
     if link := occurrence.exception:
         parts.append((link.exception or "").rsplit(".", 1)[-1])
         if link.frames:
@@ -101,8 +104,18 @@ def group(occurrences: Iterable[Occurrence]) -> list[Incident]:
     by_print: dict[str, list[Occurrence]] = defaultdict(list)
     for occurrence in occurrences:
         by_print[fingerprint(occurrence)].append(occurrence)
-    found = [Incident(name, members[0].rule, tuple(sorted(members, key=_order))) for name, members in by_print.items()]
+    found = [
+        Incident(name, members[0].rule, _in_time(members))
+        for name, members in by_print.items()
+    ]
     return sorted(found, key=lambda i: (_order(i.first)[:3], i.fingerprint))
+
+
+def _in_time(members: list[Occurrence]) -> tuple[Occurrence, ...]:
+    """One stream's own order whatever its stamps say; across streams the clock, then the rank."""
+    if len({o.place[0] for o in members}) == 1:
+        return tuple(sorted(members, key=lambda o: o.place))
+    return tuple(sorted(members, key=_order))
 
 
 def _order(o: Occurrence) -> tuple[float, int, str, int]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from triage.core.events.model import Collective, Event, Exit, Facts, Mark, Message, Progress, Trace
 from triage.core.logs.record import Stamp, Tags
 from triage.core.rules.engine import Engine, Match
+from triage.core.rules.model import FALLBACK, Role
 
 ALIKE = 4
 """Of events that differ only in numbers, this many first ones of a process are kept, and the last."""
@@ -16,6 +17,7 @@ STEPS_KEPT = 256
 KINDS = 20_000
 """Different events of one source that are kept apart."""
 
+_WARNING = re.compile(r"\b[A-Z]\w*Warning: ")
 _DIGITS = re.compile(r"\d+")
 
 
@@ -25,6 +27,19 @@ class Kept:
 
     event: Event
     matches: tuple[Match, ...] = ()
+
+    @property
+    def deciding(self) -> Match | None:
+        """The match that names the event: a cause before a symptom before a fallback, the first link on ties."""
+        return min(
+            self.matches, key=lambda m: (_weight(m), -m.rule.specificity, m.link or 0, m.rule.id), default=None
+        )
+
+
+def _weight(match: Match) -> int:
+    if match.rule.specificity <= FALLBACK:
+        return 3
+    return {Role.ROOT: 0, Role.DOWNSTREAM: 1, Role.TEARDOWN: 2, Role.ADVICE: 2}[match.rule.role]
 
 
 @dataclass
@@ -50,7 +65,7 @@ class Keeper:
                 continue
             matches: Sequence[Match] = ()
             if isinstance(event, Trace | Message | Exit):
-                matches = self.engine.match(event)
+                matches = _believed(event, self.engine.match(event))
                 if not matches and isinstance(event, Message):
                     continue
             self._keep(_key(event, matches), Kept(event, tuple(matches)))
@@ -83,6 +98,13 @@ class Keeper:
             self._last[key] = kept
 
 
+def _believed(event: Event, matches: Sequence[Match]) -> Sequence[Match]:
+    """A line that Python's `warnings` module wrote is no failure, whatever its words."""
+    if isinstance(event, Message) and _WARNING.search(event.text, 0, 400):
+        return [m for m in matches if m.rule.role is Role.ADVICE]
+    return matches
+
+
 def _key(event: Event, matches: Sequence[Match]) -> object:
     stream = event.tags.stream_key()
     if isinstance(event, Trace):
@@ -96,7 +118,16 @@ def _key(event: Event, matches: Sequence[Match]) -> object:
         return (Exit, event.by, event.host, event.rank, event.local_rank, event.ranks, event.exitcode, event.victim,
                 event.attempt, event.pid)  # fmt: skip
     if isinstance(event, Collective):
-        return (Collective, stream, event.what, event.group, event.group_rank, event.seq, event.op, event.ranks)
+        return (
+            Collective,
+            stream,
+            event.what,
+            event.group,
+            event.group_rank,
+            event.seq,
+            event.op,
+            event.ranks,
+        )
     if isinstance(event, Facts):
         return (Facts, event.origin, tuple(sorted(event.values.items())))
     if isinstance(event, Mark):

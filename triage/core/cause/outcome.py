@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from triage.core.cause.culprit import Blame, culprit_of
 from triage.core.cause.incident import Incident, Occurrence
@@ -29,6 +29,10 @@ class Outcome:
     downstream: tuple[Incident, ...] = ()
     unexplained: tuple[Incident, ...] = ()
     reasons: tuple[Reason, ...] = ()
+    named: Occurrence | None = None
+    """Another line about the same failure that knows its rank."""
+    alike: tuple[Occurrence, ...] = ()
+    """Other lines of the same rule that say the same thing in other words."""
     summary: str = ""
     values: Mapping[str, object] = field(default_factory=dict)
 
@@ -49,6 +53,8 @@ def outcome_of(job: JobLog, selection: Selection) -> Outcome:
         rule=root.rule,
         root=root,
         occurrence=_spokesman(root),
+        named=selection.named.first if selection.named is not None else None,
+        alike=_alike(selection, root),
         downstream=selection.downstream,
         unexplained=selection.unexplained,
         reasons=(*_why(root), *selection.reasons),
@@ -56,8 +62,17 @@ def outcome_of(job: JobLog, selection: Selection) -> Outcome:
 
 
 def _spokesman(incident: Incident) -> Occurrence:
-    """The occurrence that is shown: the first in time; where time does not tell, the lowest rank."""
-    return incident.first
+    """The occurrence that is shown: the first whose rank is known (Megatron prints an error twice, first untagged)."""
+    first = next((o for o in incident.occurrences if o.where.rank is not None), incident.first)
+    if isinstance(first.event, Exit) and not first.event.reason:
+        same = (o for o in incident.occurrences if o.where.rank == first.where.rank)
+        return next((o for o in same if isinstance(o.event, Exit) and o.event.reason), first)
+    return first
+
+
+def _alike(selection: Selection, root: Incident) -> tuple[Occurrence, ...]:
+    others = (*selection.downstream, *selection.unexplained)
+    return tuple(o for i in others if i.rule is root.rule for o in i.occurrences)
 
 
 def _why(root: Incident) -> tuple[Reason, ...]:
@@ -74,23 +89,57 @@ def _no_root(job: JobLog, selection: Selection) -> Outcome:
         return _unknown_exit(job, selection, bad)
     done = timeline.finished
     last = timeline.last
+    if ended := _ended_from_outside(job, selection):
+        return ended
     if done is not None or any(_is_clean(e) for e in job.exits):
         places = ((done.progress.span.source, done.progress.span.first),) if done is not None else ()
-        text = "training finished ({0}) and no failure followed" if done is not None else "all processes ended with 0"
+        text = (
+            "training finished ({0}) and no failure followed"
+            if done is not None
+            else "all processes ended with 0"
+        )
         return Outcome(
             False, "none", True, unexplained=(), reasons=(Reason(text, places), *selection.reasons),
             summary="no failure: training finished",
         )  # fmt: skip
     reasons = list(selection.reasons)
     if last is not None:
-        what = f"iteration {last.progress.iteration}" if last.progress.iteration is not None else last.progress.kind
-        reasons.append(Reason(f"last sign of life: {what} ({{0}})", ((last.progress.span.source, last.progress.span.first),)))
+        what = (
+            f"iteration {last.progress.iteration}"
+            if last.progress.iteration is not None
+            else last.progress.kind
+        )
+        reasons.append(
+            Reason(
+                f"last sign of life: {what} ({{0}})", ((last.progress.span.source, last.progress.span.first),)
+            )
+        )
     else:
         reasons.append(Reason("no failure and no progress was found in the logs"))
     return Outcome(
         False, "none", False, downstream=(), unexplained=left, reasons=tuple(reasons),
         summary="no failure seen, and no end either: the run may still be going",
     )  # fmt: skip
+
+
+def _ended_from_outside(job: JobLog, selection: Selection) -> Outcome | None:
+    """Only the marks of a SIGTERM are there: somebody, or something outside of these logs, ended the run."""
+    signs = [i for i in selection.unexplained if i.role is Role.TEARDOWN and i.category == "cancelled"]
+    if not signs or job.timeline.finished is not None:
+        return None
+    first = signs[0]
+    return Outcome(
+        True,
+        "cancelled",
+        True,
+        rule=first.rule,
+        occurrence=first.first,
+        downstream=tuple(i for i in selection.unexplained if i is not first),
+        reasons=(
+            Reason("the processes were ended from outside ({0}); nothing in the logs says by whom", (first.first.place,)),
+            *selection.reasons,
+        ),
+    )
 
 
 def _is_clean(e: ResolvedExit) -> bool:
@@ -118,7 +167,10 @@ def _unknown_exit(job: JobLog, selection: Selection, bad: list[ResolvedExit]) ->
         downstream=tuple(i for i in selection.unexplained if i.role is not Role.ROOT),
         unexplained=tuple(i for i in selection.unexplained if i.role is Role.ROOT),
         reasons=(
-            Reason(f"{who} ended with {how} ({{0}}) and left no message that tells why", ((first.exit.span.source, first.exit.span.first),)),
+            Reason(
+                f"{who} ended with {how} ({{0}}) and left no message that tells why",
+                ((first.exit.span.source, first.exit.span.first),),
+            ),
             *selection.reasons,
         ),
         summary=f"{who} ended with {how}; the logs do not show why",
@@ -152,7 +204,9 @@ def _killed(job: JobLog, selection: Selection, root: Incident) -> Outcome:
         places = ((last.progress.span.source, last.progress.span.first), o.place) if last else (o.place,)
         reason = Reason(f"no progress for {silent:.0f} s before the kill ({{0}}, {{1}})", places)
     rule = job.ruleset.get(rule_id) or root.rule
-    blame = culprit_of(job, (*selection.downstream, *selection.unexplained)) if category == "hang" else None
+    blame = None
+    if category == "hang":
+        blame = _who_stayed(job) or culprit_of(job, (*selection.downstream, *selection.unexplained))
     return Outcome(
         failed=True,
         category=category,
@@ -162,6 +216,7 @@ def _killed(job: JobLog, selection: Selection, root: Incident) -> Outcome:
         root=root,
         occurrence=o,
         culprit=blame if blame is not None and blame.rank is not None else None,
+        alike=_alike(selection, root),
         downstream=selection.downstream,
         unexplained=selection.unexplained,
         reasons=(*((reason,) if reason else ()), *_why(root), *selection.reasons),
@@ -169,13 +224,28 @@ def _killed(job: JobLog, selection: Selection, root: Incident) -> Outcome:
     )
 
 
+def _who_stayed(job: JobLog) -> Blame | None:
+    """The one rank that srun had to end, where the others had gone by themselves."""
+    ended = {r for e in job.exits if e.exit.by == "srun" and e.signal for r in e.exit.ranks}
+    if len(ended) != 1 or not job.world.task_is_rank:
+        return None
+    rank = next(iter(ended))
+    node = job.world.host_of.get(rank) or next((e.exit.host for e in job.exits if rank in e.exit.ranks), None)
+    return Blame(rank, node, (rank,), "inferred", True, (Reason(f"srun had to end rank {rank} only"),))
+
+
 def _collective(job: JobLog, selection: Selection, root: Incident) -> Outcome:
     """Only collective failures: the earliest symptom speaks, the culprit is whoever is missing or odd."""
     downstream = (root, *selection.downstream)
     blame = culprit_of(job, downstream)
     symptom = root.first if root.rule.specificity > 30 else (earliest_symptom([root]) or root.first)
+    if silent := _left_without_a_word(job, blame, downstream):
+        bare = _unknown_exit(job, selection, [silent])
+        return replace(bare, downstream=downstream, reasons=(*bare.reasons, *blame.reasons))
     symptoms = tuple(
-        _without(i, blame.rank) for i in downstream if blame.rank is None or not i.ranks or i.ranks - {blame.rank}
+        _without(i, blame.rank)
+        for i in downstream
+        if blame.rank is None or not i.ranks or i.ranks - {blame.rank}
     )
     return Outcome(
         failed=True,
@@ -191,9 +261,16 @@ def _collective(job: JobLog, selection: Selection, root: Incident) -> Outcome:
     )
 
 
-def _without(incident: Incident, rank: int | None) -> Incident:
-    from dataclasses import replace
+def _left_without_a_word(job: JobLog, blame: Blame, symptoms: tuple[Incident, ...]) -> ResolvedExit | None:
+    """The culprit's own bad exit, where it ended by itself before the others and printed nothing."""
+    if blame.rank is None or any(blame.rank in i.ranks for i in symptoms if not isinstance(i.first.event, Exit)):
+        return None
+    return next(
+        (e for e in job.failing_exits() if e.where.rank == blame.rank and e.exit.first and not e.signal), None
+    )
 
+
+def _without(incident: Incident, rank: int | None) -> Incident:
     kept = tuple(o for o in incident.occurrences if rank is None or o.where.rank != rank)
     return replace(incident, occurrences=kept) if kept else incident
 

@@ -15,15 +15,9 @@ from triage.core.cause.clock import SKEW
 from triage.core.cause.handled import survived
 from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.joblog import JobLog, Reason
-from triage.core.events.model import Exit, Trace
-from triage.core.rules.model import Role
+from triage.core.events.model import Exit, Message, Trace
+from triage.core.rules.model import FALLBACK, WEAK, Role
 from triage.core.rules.ruleset import CauseEdge
-
-FALLBACK = 5
-"""Rules of this specificity or less say only that something failed."""
-WEAK = 20
-"""Rules of this specificity or less name a symptom whose cause is likely but not shown."""
-
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -35,6 +29,8 @@ class Selection:
     advice: tuple[Incident, ...] = ()
     survived: tuple[Incident, ...] = ()
     reasons: tuple[Reason, ...] = ()
+    named: Incident | None = None
+    """The line that the root's traceback speaks for, where it knows a rank that the traceback does not."""
     ordered: bool = True
     """False when time does not say that the root came before the other candidates."""
 
@@ -51,9 +47,13 @@ def select(job: JobLog) -> Selection:
     candidates = _candidates(live, job, reasons)
     if not candidates:
         return Selection(
-            None, unexplained=tuple(live), advice=advice, survived=tuple(i for i, _ in gone), reasons=tuple(reasons)
+            None,
+            unexplained=tuple(live),
+            advice=advice,
+            survived=tuple(i for i, _ in gone),
+            reasons=tuple(reasons),
         )
-    root, ordered = _first(candidates, job, reasons)
+    root, named, ordered = _first(candidates, job, reasons)
     downstream, unexplained = _place_rest(root, live, job)
     _torchrun_says(root, job, reasons)
     return Selection(
@@ -63,6 +63,7 @@ def select(job: JobLog) -> Selection:
         advice,
         tuple(i for i, _ in gone),
         tuple(reasons),
+        named,
         ordered,
     )
 
@@ -84,10 +85,16 @@ def _split_survived(job: JobLog) -> tuple[list[Incident], list[tuple[Incident, s
 def _candidates(live: Sequence[Incident], job: JobLog, reasons: list[Reason]) -> list[Incident]:
     """The incidents of the strongest kind that is present, those explained by another one taken out."""
     roots = [i for i in live if i.role is Role.ROOT and not i.rule.scheduler and i.rule.specificity > WEAK]
-    fallback = [i for i in live if i.role is Role.ROOT and not i.rule.scheduler and i.rule.specificity <= FALLBACK]
+    fallback = [
+        i for i in live if i.role is Role.ROOT and not i.rule.scheduler and i.rule.specificity <= FALLBACK
+    ]
     scheduler = [i for i in live if i.rule.scheduler and i.role is Role.ROOT]
     strong = [i for i in scheduler if not _plain_cancel(i)]
-    weak = [i for i in live if i.role is Role.ROOT and FALLBACK < i.rule.specificity <= WEAK and _by_itself(i, job)]
+    weak = [
+        i
+        for i in live
+        if i.role is Role.ROOT and FALLBACK < i.rule.specificity <= WEAK and _by_itself(i, job)
+    ]
     roots = _not_after_scheduler([*roots, *fallback], strong, reasons)
     for tier in (_tier(roots, strong, job), strong, weak, _plain_cancels(scheduler, live)):
         if tier:
@@ -157,7 +164,11 @@ def _by_itself(incident: Incident, job: JobLog) -> bool:
 
 
 def _unexplained(tier: list[Incident], job: JobLog) -> list[Incident]:
-    left = [b for b in tier if not any(a is not b and _explains(a, b, job) and not _explains(b, a, job) for a in tier)]
+    left = [
+        b
+        for b in tier
+        if not any(a is not b and _explains(a, b, job) and not _explains(b, a, job) for a in tier)
+    ]
     return left or tier
 
 
@@ -179,14 +190,19 @@ def _edge_holds(edge: CauseEdge, cause: Incident, effect: Incident) -> bool:
     return True
 
 
-def _first(candidates: list[Incident], job: JobLog, reasons: list[Reason]) -> tuple[Incident, bool]:
+def _first(
+    candidates: list[Incident], job: JobLog, reasons: list[Reason]
+) -> tuple[Incident, Incident | None, bool]:
     """The earliest; where time does not order them, the one that says most."""
     earliest = [
         c
         for c in candidates
-        if not any(o is not c and (o.bounds.before(c.bounds) or _same_stream_before(o, c)) for o in candidates)
+        if not any(
+            o is not c and (o.bounds.before(c.bounds) or _same_stream_before(o, c)) for o in candidates
+        )
     ] or candidates
-    best = min(earliest, key=lambda i: _preference(i, job))
+    said = min(earliest, key=lambda i: _preference(i, job))
+    best = _speaker(said, candidates)
     others = [c for c in candidates if c is not best]
     ordered = all(best.bounds.before(c.bounds, 0.0) or _same_stream_before(best, c) for c in others)
     if others:
@@ -197,7 +213,25 @@ def _first(candidates: list[Incident], job: JobLog, reasons: list[Reason]) -> tu
                 (best.first.place, others[0].first.place),
             )
         )
-    return best, ordered
+    return best, said if said is not best and said.ranks else None, ordered
+
+
+def _speaker(best: Incident, candidates: list[Incident]) -> Incident:
+    """Of a line and a traceback of the same process about the same thing, the traceback says more."""
+    if isinstance(best.first.event, Trace):
+        return best
+    for other in candidates:
+        alike = other.category == best.category and isinstance(other.first.event, Trace)
+        if alike and other.rule.specificity > FALLBACK and _may_be_one(best, other):
+            return other
+    return best
+
+
+def _may_be_one(a: Incident, b: Incident) -> bool:
+    if a.ranks and b.ranks:
+        return bool(a.ranks & b.ranks)
+    nodes = {o.where.node for o in a.occurrences} & {o.where.node for o in b.occurrences}
+    return bool(nodes) or bool({o.place[0] for o in a.occurrences} & {o.place[0] for o in b.occurrences})
 
 
 def _same_stream_before(a: Incident, b: Incident) -> bool:
@@ -217,6 +251,7 @@ def _preference(incident: Incident, job: JobLog) -> tuple[object, ...]:
     return (
         logged,
         fallback,
+        isinstance(o.event, Message) and o.event.level[:1] in ("W", "I", "D"),
         not any(x.killed for x in incident.occurrences),
         not (incident.ranks & first_exit),
         o.bounds.guess if math.isfinite(o.bounds.guess) else math.inf,
@@ -253,7 +288,12 @@ def _torchrun_says(root: Incident, job: JobLog, reasons: list[Reason]) -> None:
         return
     agreeing = [e for e in named if e.where.rank in root.ranks]
     if agreeing:
-        reasons.append(Reason(f"torchrun's summary names rank {agreeing[0].where.rank} too ({{0}})", (_place(agreeing[0].exit),)))
+        reasons.append(
+            Reason(
+                f"torchrun's summary names rank {agreeing[0].where.rank} too ({{0}})",
+                (_place(agreeing[0].exit),),
+            )
+        )
         return
     other = named[0]
     reasons.append(

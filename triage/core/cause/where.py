@@ -32,7 +32,8 @@ class World:
     host_of: dict[int, str] = field(default_factory=dict)
     """Global rank -> host, as launcher summaries and rank-tagged lines in node files print it."""
     offset_of_source: dict[int, int] = field(default_factory=dict)
-    """Source -> the global rank of its node's local rank 0."""
+    """Source -> the global rank of its node's local rank 0. A rank that a line of such a source prints and that lies
+    below it is the program's word for a local rank."""
     offset_of_host: dict[str, int] = field(default_factory=dict)
     rank_of_pid: dict[tuple[int, int], int] = field(default_factory=dict)
     """(source, pid) -> global rank."""
@@ -43,6 +44,9 @@ class World:
         node = tags.node or source.node
         local = tags.local_rank if tags.local_rank is not None else source.local_rank
         if tags.rank is not None:
+            base = self.offset_of_source.get(index, 0)
+            if tags.rank < base:
+                return self._placed(base + tags.rank, tags.rank, node, "tag")
             return self._placed(tags.rank, local, node, "tag")
         if source.rank is not None:
             return self._placed(source.rank, local, node, "file")
@@ -85,7 +89,9 @@ class World:
         return self.host_of.get(base) if base is not None else None
 
 
-def build_world(sources: Sequence[Source], events: Iterable[Event], facts: dict[str, int | float | None]) -> World:
+def build_world(
+    sources: Sequence[Source], events: Iterable[Event], facts: dict[str, int | float | None]
+) -> World:
     """What all events of one attempt together say about ranks, nodes and their places."""
     events = list(events)
     world = World(size=_int(facts.get("world_size")))
@@ -147,7 +153,12 @@ def _learn_tags(world: World, sources: Sequence[Source], events: Sequence[Event]
         if len(seen) == 1:
             world.offset_of_source.setdefault(index, next(iter(seen)))
     for event in events:
-        if isinstance(event, Collective) and event.what == "init" and event.ranks and event.tags.pid is not None:
+        if (
+            isinstance(event, Collective)
+            and event.what == "init"
+            and event.ranks
+            and event.tags.pid is not None
+        ):
             world.rank_of_pid.setdefault((event.span.source, event.tags.pid), event.ranks[0])
             if event.tags.node:
                 world.host_of.setdefault(event.ranks[0], event.tags.node)
@@ -175,8 +186,14 @@ def _learn_tasks(world: World, sources: Sequence[Source], events: Sequence[Event
             world.task_is_rank = False
         elif max(tasks) + 1 == world.size:
             world.task_is_rank = True
-    elif tasks and world.size is None and len(tasks) > 1:
-        world.task_is_rank = None
+    elif len(tasks) > 1 and world.size is None and len(_hosts(events)) == 1:
+        world.task_is_rank = True
+
+
+def _hosts(events: Sequence[Event]) -> set[str]:
+    """The nodes that the launchers name."""
+    found = {h for e in events if isinstance(e, Exit) for h in (*e.hosts, *([e.host] if e.host else []))}
+    return {h.split(".")[0] for h in found}
 
 
 def _learn_per_node(world: World) -> None:

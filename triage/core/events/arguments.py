@@ -20,9 +20,11 @@ from triage.core.logs.record import Record
 _Values = dict[str, int | float | str | bool]
 
 _HEADER = re.compile(r"^\s*-{5,80} (?:end of )?[\w ]{0,40}arguments -{5,80}\s*$")
-_ENTRY = re.compile(r"^ {1,4}([A-Za-z_][\w.]{0,120}) (\.{3,80}) (.*)$")
-_LONG_ENTRY = re.compile(r"^ {2}([a-z_]\w{44,120}) {1,2}(\S.*)?$")
+_ENTRY = re.compile(r"^ {1,4}([A-Za-z_][\w.]{0,120}) (\.{1,80}) (.*)$")
+_LONG_ENTRY = re.compile(r"^ {2}([a-z_]\w{47,120}|train_micro_batch_size_per_gpu) {1,2}(\S.*)?$")
 _NEOX_VALUE = re.compile(r"^(.*?)\.{2,80}(?:updated|default)$")
+_MEGATRON_WIDTH = 48
+"""Names are padded to this many characters; longer ones stand without dots."""
 _DEEPSPEED_WIDTH = 29
 """DeepSpeed pads names to 29 characters; its `world_size` counts data-parallel replicas only."""
 _DUMP_GAP = 40
@@ -91,7 +93,9 @@ def _dump_entry(record: Record) -> tuple[str, str] | None:
     text = record.text
     if not text.startswith(" ") or len(text) > 65_536:
         return None
-    match = _ENTRY.match(text) if " ..." in text else None
+    match = _ENTRY.match(text) if " ." in text else None
+    if match is not None and len(match[2]) < 3 and len(match[1]) + len(match[2]) != _MEGATRON_WIDTH:
+        return None
     if match is None:
         long = _LONG_ENTRY.match(text)
         return None if long is None else (long[1], long[2] or "")
@@ -305,7 +309,7 @@ _FORMS: tuple[tuple[str, tuple[str, ...], bool, Callable[[str], dict[str, int] |
     ("command", ("train_micro_batch_size_per_gpu", '"train_batch_size"', "_parallel_size\""), False, json_facts),
     ("arguments", ("Namespace(", "Config(", "Arguments(", "Args("), False, _repr),
     ("world", ("MEMBER: ", "distributed processes", "dist_world_size", "GPUs determined", "local_rank: ",
-               "num_local_procs", "batch size", "optimization steps", "CONFIG: ", "nproc_per_node", '"key": "'),
+               "num_local_procs", "batch size", "optimization steps", "CONFIG: ", "nproc_per_node", "_nodes ", '"key": "'),
      False, _named),
     ("environment", ("WORLD_SIZE", "nranks ", '"world_size"'), False, _environment),
     ("command", ("_size: ",), False, _yaml),

@@ -91,7 +91,7 @@ def _read(record: Record, index: int, source: int, state: _State) -> tuple[Mark 
         number = int(match[1])
         return (mark("restart", number) if number else None), True
     if _REQUEUED.search(text):
-        again, state.requeued = index - state.requeued <= _SAME_REQUEUE, index
+        again, state.requeued = index - state.requeued < _SAME_REQUEUE, index
         return (None if again else mark("requeue", None)), False
     if _PREEMPTED.search(text):
         state.preempted = True

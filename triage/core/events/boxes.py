@@ -92,7 +92,9 @@ def _place(stack: FrameStack, place: list[str]) -> None:
     text = ""
     for part in place:
         text += part.rstrip()
-        text += "" if len(part.rstrip()) == widest and widest == len(part) and " " not in part.strip() else " "
+        text += (
+            "" if len(part.rstrip()) == widest and widest == len(part) and " " not in part.strip() else " "
+        )
     match = _PLACE_RE.match(" ".join(text.split())) or _PLACE_RE.match("".join(text.split()))
     if match is not None:
         stack.add(Frame(match["file"], int(match["line"]), (match["function"] or "").strip()))
@@ -115,9 +117,7 @@ def _below(lines: Lines, index: int, width: int, base: object) -> tuple[str | No
         if not text.strip() or separator_at(text) or starts(text) or lines.foreign(index, base):
             break
         word = text.split(maxsplit=1)[0]
-        if previous >= width:
-            joint = ""
-        elif not message:
+        if previous >= width or not message:
             joint = ""
         else:
             joint = " " if previous + 1 + len(word) > width else "\n"

@@ -6,20 +6,35 @@ import re
 from dataclasses import dataclass, field, replace
 
 from triage.core.events.frames import (
-    ANCHORS_RE, GROUP_HEADER_RE, HEADER, RANK_RE, REPEAT_RE, VALUE_RE, FrameStack, Lines, cut_tail, exception_at,
-    frame_at, frame_of, indent_of, separator_at,
+    ANCHORS_RE,
+    GOES_ON_RE,
+    GROUP_HEADER_RE,
+    HEADER,
+    RANK_RE,
+    REPEAT_RE,
+    SINGLE_LINE_RE,
+    VALUE_RE,
+    FrameStack,
+    Lines,
+    cut_tail,
+    exception_at,
+    frame_at,
+    frame_of,
+    indent_of,
+    separator_at,
 )  # fmt: skip
 from triage.core.events.model import Frame, Link
 
 MAX_LINES = 200
 MAX_BYTES = 16 * 1024
 MAX_DEPTH = 12
+MAX_LOOSE = 8
+"""Lines that only may belong to a message; more of them in a stream of several writers are somebody else's."""
 
 _GROUP_LINE_RE = re.compile(r"\s*(?:\|(?: |\Z)|\+-)")
 _GROUP_RULE_RE = re.compile(r"\s*\+(?:-\+)?-{5,}(?: (?:\d+|\.\.\.) -{5,})?\s*\Z")
-_INTRO_RE = re.compile(r"-- Process \d+ terminated with the following error:|\Z.", re.ASCII)
+_OPEN = (":", ",", "(", "[", "{", "\\", ";")
 _QUOTES = ('"""', "'''")
-_RULE_RE = re.compile(r"-{40,}\s*\Z|\[\d+\]:\s*\Z")
 
 
 @dataclass(slots=True)
@@ -40,6 +55,8 @@ class Reader:
 
     lines: Lines
     base: object = None
+    in_rank: bool = False
+    """Reading a per-rank block of a message: the next rank's block is no part of it."""
 
     def chain(
         self, start: int, indent: int = 0, depth: int = 0, headless: bool = False, outer: Frame | None = None
@@ -93,7 +110,9 @@ class Reader:
             return Parsed(links, index, complete=False, skipped=skipped, loguru=loguru)
         name, first, _ = found
         if first is None:
-            return Parsed([Link(name, "", frames)], index + 1, skipped=skipped, loguru=loguru, exception_line=index)
+            return Parsed(
+                [Link(name, "", frames)], index + 1, skipped=skipped, loguru=loguru, exception_line=index
+            )
         message, inner, end = self._message(index + 1, first, indent, depth, frames[:1])
         if inner and name.rpartition(".")[2].lstrip("_") == "RemoteTraceback":
             links = inner
@@ -177,6 +196,9 @@ class Reader:
         if parts[0] != first:
             return parts[0], inner, index
         blank = 0
+        if SINGLE_LINE_RE.match(first):
+            return first.rstrip(), inner, index
+        blank, loose, sure = 0, 0, (1, index)
         while index < len(self.lines.texts) and len(parts) < MAX_LINES and size < MAX_BYTES:
             text = self._text(index, indent)
             if text is None or blank > 2 or separator_at(text):
@@ -191,27 +213,50 @@ class Reader:
                 if not opening and not inner:
                     break
                 index, end = index + 1, index + 1
-                if opening:
-                    parts.append(stripped)
-                    continue
-                break
+                if not opening:
+                    break
+                parts.append(stripped)
+                continue
             if depth < MAX_DEPTH and self._embedded(text, parts):
-                headless = HEADER not in text
-                nested = self.chain(index, indent, depth + 1, headless, outer[0] if outer else None)
-                inner += [replace(link, relation=link.relation or "embedded") for link in self._ranked(nested, text)]
+                nested = self._nested(index, indent, depth, outer)
+                inner += nested.links
                 index = end = max(nested.end, index + 1)
-                blank = 0
+                sure, blank = (len(parts), end), 0
                 continue
             if frame_at(text) or HEADER in text or self.lines.foreign(index, self.base):
                 break
+            if GOES_ON_RE.match(text) or parts[-1].endswith(_OPEN):
+                sure = (len(parts) + blank + 1, index + 1)
+            else:
+                loose += 1
             parts += [""] * blank + [text.rstrip()]
             size += len(text) + blank
             blank = 0
             index += 1
             end = index
+        if loose > MAX_LOOSE and not self.lines.tagged:
+            del parts[sure[0] :]
+            end = sure[1]
         while len(parts) > 1 and (parts[-1] in _QUOTES or not parts[-1]):
             parts.pop()
         return "\n".join(parts).rstrip()[:MAX_BYTES], inner, end
+
+    def _nested(self, index: int, indent: int, depth: int, outer: tuple[Frame, ...]) -> Parsed:
+        """A traceback inside a message; its links become embedded ones."""
+        header = self.lines.texts[index]
+        rank, before = RANK_RE.search(header), self.in_rank
+        self.in_rank = before or rank is not None
+        parsed = self.chain(index, indent, depth + 1, HEADER not in header, outer[0] if outer else None)
+        self.in_rank = before
+        parsed.links = [
+            replace(
+                link,
+                relation=link.relation or "embedded",
+                rank=int(rank[1]) if rank is not None and link.rank is None else link.rank,
+            )
+            for link in parsed.links
+        ]
+        return parsed
 
     def _embedded(self, text: str, parts: list[str]) -> bool:
         """Whether a traceback that starts at this line belongs to the message read so far."""
@@ -221,17 +266,13 @@ class Reader:
         position = text.find(HEADER)
         if position < 0:
             return False
-        if text[:position].strip() == "Original" or RANK_RE.match(text, position + len(HEADER)):
+        if RANK_RE.match(text, position + len(HEADER)):
+            return not self.in_rank
+        if text[:position].strip() == "Original":
             return True
         if text[:position].strip():
             return False
         return before in _QUOTES or (before.endswith(":") and bool(before.strip(": ")))
-
-    def _ranked(self, nested: Parsed, header: str) -> list[Link]:
-        found = RANK_RE.search(header)
-        if found is None:
-            return nested.links
-        return [replace(link, rank=int(found[1])) if link.rank is None else link for link in nested.links]
 
     def _group(self, start: int, depth: int) -> Parsed:
         """An exception group: the group's own link first, then every member in printed order."""
@@ -247,15 +288,22 @@ class Reader:
             end += 1
         links: list[Link] = []
         for number, section in enumerate(s for s in sections if s):
-            body = [line.replace("Exception Group " + HEADER, HEADER) if "Group" in line else line for line in section]
+            body = [
+                line.replace("Exception Group " + HEADER, HEADER) if "Group" in line else line
+                for line in section
+            ]
             if depth >= MAX_DEPTH:
                 break
-            part = Reader(Lines(body, [None] * len(body))).chain(0, 0, depth + 1, headless=not body[0].startswith(HEADER))
+            part = Reader(Lines(body, [None] * len(body), tagged=True)).chain(
+                0, 0, depth + 1, headless=not body[0].startswith(HEADER)
+            )
             members = part.links
             if number and members:
                 members[0] = replace(members[0], relation="group")
             links += members
-        return Parsed(links, end, complete=bool(links) and links[0].exception is not None, exception_line=None)
+        return Parsed(
+            links, end, complete=bool(links) and links[0].exception is not None, exception_line=None
+        )
 
     def _skip_blank(self, index: int) -> int:
         stop = min(index + 4, len(self.lines.texts))

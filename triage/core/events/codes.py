@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 
 from triage.core.events.weave import Piece
 
@@ -50,7 +51,7 @@ def learn_codes(cut: Sequence[Piece], path: Sequence[Key] | None = None) -> dict
             elif following.kind == "code" or distance == 0:
                 near[piece.frame][following.text] += weight * _NEAR[min(distance, 3)]  # type: ignore[assignment]
                 distance += 1
-    for frame, following_frame in zip(path or (), (path or ())[1:], strict=False):
+    for frame, following_frame in pairwise(path or ()):
         after[frame][following_frame[2]] += 1
     return _assign(near, after)
 
@@ -62,7 +63,10 @@ def _assign(near: dict[Key, Counter[str]], after: dict[Key, Counter[str]]) -> di
     scored: list[tuple[float, Key, str]] = []
     for key, counts in near.items():
         for code, weight in counts.most_common(12):
-            fits = any(calls(code, function) or (function == "__init__" and constructs(code)) for function in after[key])
+            fits = any(
+                calls(code, function) or (function == "__init__" and constructs(code))
+                for function in after[key]
+            )
             scored.append((weight * (0.5 + weight / total[code]) + (1.0 if fits else 0.0), key, code))
     scored.sort(key=lambda item: (-item[0], item[1], item[2]))
     chosen: dict[Key, str] = {}

@@ -22,12 +22,12 @@ _ROOT = re.compile(r"\s*Root Cause(?: \(first observed failure\))?:\s*")
 _NONE = re.compile(r"\s*<NO_OTHER_FAILURES>\s*")
 _ENTRY = re.compile(r"\s*\[\d{1,6}\]:\s*")
 _FIELDS = (
-    ("time", re.compile(r"\s*time\s*:\s(\d{4}-\d\d-\d\d_\d\d:\d\d:\d\d)\s*")),
-    ("rank", re.compile(r"\s*rank\s*:\s(\d{1,9} \(local_rank: \d{1,9}\))\s*")),
-    ("exitcode", re.compile(r"\s*exitcode\s*:\s(-?\d{1,9} \(pid: \d{1,9}\))(?:\s+\(\w+\))?\s*")),
-    ("host", re.compile(r"\s*host\s*:\s(\S+)\s*")),
-    ("error_file", re.compile(r"\s*error_file\s*:\s(.*)")),
-    ("traceback", re.compile(r"\s*(?:traceback|msg)\s*:\s(.*)")),
+    ("time", re.compile(r"\s{0,4}time\s*:\s(\d{4}-\d\d-\d\d_\d\d:\d\d:\d\d)\s*")),
+    ("rank", re.compile(r"\s{0,4}rank\s*:\s(\d{1,9} \(local_rank: \d{1,9}\))\s*")),
+    ("exitcode", re.compile(r"\s{0,4}exitcode\s*:\s(-?\d{1,9} \(pid: \d{1,9}\))(?:\s+\(\w+\))?\s*")),
+    ("host", re.compile(r"\s{0,4}host\s*:\s(\S+)\s*")),
+    ("error_file", re.compile(r"\s{0,4}error_file\s*:\s(.*)")),
+    ("traceback", re.compile(r"\s{0,4}(?:traceback|msg)\s*:\s(.*)")),
 )
 _NEEDS_BLOCK = frozenset({"host", "error_file", "traceback"})
 """Fields whose wording alone does not show that they belong to a summary."""

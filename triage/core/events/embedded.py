@@ -31,7 +31,7 @@ class Escaped:
 def parse_text(text: str) -> Parsed:
     """The chain in a traceback's plain text, header first."""
     texts = text[:MAX_TEXT].split("\n")
-    return Reader(Lines(texts, [None] * len(texts))).chain(0)
+    return Reader(Lines(texts, [None] * len(texts), tagged=True)).chain(0)
 
 
 def find_escaped(text: str) -> Escaped | None:

@@ -13,7 +13,7 @@ from triage.core.events.collectives import extract_collectives
 from triage.core.events.elastic import extract_elastic
 from triage.core.events.embedded import trace_from_error_file
 from triage.core.events.exits import extract_exits
-from triage.core.events.model import Event, Facts, Interval, Message, Span, Trace
+from triage.core.events.model import Event, Facts, Interval, Message, Progress, Span, Trace
 from triage.core.events.progress import extract_progress
 from triage.core.events.traceback import extract_traces
 from triage.core.logs.anchors import ANCHORS
@@ -54,6 +54,7 @@ def _stream_events(stream: Sequence[Record], index: int) -> list[Event]:
     for extract in (extract_elastic, extract_exits, extract_progress):
         events, rest = extract(rest, index)
         found.extend(events)
+    found.extend(_also_messages(found, stream, index))
     marks, _ = extract_marks(rest, index)
     found.extend(marks)
     facts, rest = extract_facts(rest, index)
@@ -62,6 +63,12 @@ def _stream_events(stream: Sequence[Record], index: int) -> list[Event]:
     found.extend(collectives)
     found.extend(_message(record, index) for record in rest if record.text)
     return found
+
+
+def _also_messages(events: Sequence[Event], stream: Sequence[Record], index: int) -> list[Message]:
+    """Lines that show progress and may be a failure's own words too (`[exiting program after receiving SIGTERM.]`)."""
+    exiting = {e.span.first for e in events if isinstance(e, Progress) and e.kind == "exiting"}
+    return [_message(r, index) for r in stream if r.offset in exiting] if exiting else []
 
 
 def _counts(event: Event, stream: Sequence[Record]) -> bool:

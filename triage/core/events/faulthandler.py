@@ -11,7 +11,9 @@ from triage.core.events.model import Frame, Link
 
 # CPython Python/traceback.c: _Py_DumpTracebackThreads, write_thread_id, dump_frame
 FATAL_RE = re.compile(r"Fatal Python error: (?P<what>.*)|(?P<timeout>Timeout \([\d:.]+\)!)")
-THREAD_RE = re.compile(r"(?P<who>Current t|T)hread (?:0x)?[0-9a-fA-F]+(?: \[[^\]\n]*\])? \(most recent call first\):")
+THREAD_RE = re.compile(
+    r"(?P<who>Current t|T)hread (?:0x)?[0-9a-fA-F]+(?: \[[^\]\n]*\])? \(most recent call first\):"
+)
 _FRAME_RE = re.compile(
     r'  File "(?P<file>[^"\n]{0,4096})", line (?P<line>\d{1,9}|\?\?\?) in (?P<function><[^<>\n]{1,200}>|\S+)'
 )

@@ -20,8 +20,9 @@ RANK_RE = re.compile(r"\s*\(RANK (\d{1,9})\)")
 ANCHORS_RE = re.compile(r"[\s~^]*[~^][\s~^]*\Z")
 VALUE_RE = re.compile(r"\s+[│└├]")
 NAME_RE = re.compile(r"(?:[^\W\d]\w*)(?:\.(?:[^\W\d]\w*|<\w+>))*(?:\([\w.]{1,200}\))?")
+SUMMARY_RE = re.compile(r"\s*traceback\s*:\s*" + re.escape(HEADER))
 GROUP_HEADER_RE = re.compile(r"\s*\+ Exception Group " + re.escape(HEADER))
-BAR_RE = re.compile(r"\s*(?:[\w()=./-]+(?: \d+)?: *)?\d{1,3}%\|")
+BAR_RE = re.compile(r"[^|%\n]{0,60}\d{1,3}%\|")
 STRONG_RE = re.compile(
     r"(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Group|Timeout|Expired|Abort(?:ed)?|Failure|Failed"
     r"|Fault|Interrupted|Traceback|Stopped|Closed|NotFound|Mismatch|Invalid)\d*(?:\([\w.]+\))?\Z"
@@ -29,6 +30,20 @@ STRONG_RE = re.compile(
 
 CAUSE = "The above exception was the direct cause of the following exception:"
 CONTEXT = "During handling of the above exception, another exception occurred:"
+SINGLE_LINE_RE = re.compile(
+    r"""\[Errno\ -?\d+\]\ .{1,400}\Z | No\ module\ named\ '[^']*'(?:;.*)?\Z | name\ '\w+'\ is\ not\ defined | invalid\ literal\ for\ int
+    | (?:module|type\ object)?\ ?'[\w.]+'\ (?:object\ )?has\ no\ attribute | cannot\ import\ name | '\S+'\ codec\ can't
+    | (?:list|tuple|string)\ index\ out\ of\ range | division\ by\ zero | maximum\ recursion | \S+\(\)\ (?:got|missing|takes)\ """,
+    re.VERBOSE,
+)
+"""Messages that CPython itself makes: they have no second line."""
+
+GOES_ON_RE = re.compile(
+    r"\s|CUDA kernel errors might|For debugging consider|Compile with `?TORCH|Device-side assert|Search for `|Last error:|nccl\w+: "
+    r"|Exception raised from|frame #\d|If reserved |See (?:also )?|Please |C\+\+ CapturedTraceback|[)\]}'\"]"
+)
+"""Lines with which a message goes on, whatever stream they stand in."""
+
 SEPARATORS = {CAUSE: "cause", CONTEXT: "context"}
 
 _BARE_LOWER = frozenset({"error", "timeout", "gaierror", "herror"})
@@ -49,7 +64,11 @@ FOREIGN_RE = re.compile(
     | iteration\s+\d+/\s*\d+\s\|
     | >?\s?(?:number\sof\sparameters\son|building\strain|initializ|initialised|setting\srandom|finished\screating|padded\svocab)
     | -{10,}\s[\w\s]+\s-{10,}
-    | \w+\s\.{3,}\s
+    | >?\s?\w[\w ,/()-]{0,60}\s\.{3,}\s
+    | (?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\s[A-Z][a-z]{2}\s+\d{1,2}\s\d\d:\d\d:\d\d\b
+    | Call\sstack:\s*\Z
+    | Killing\ssubprocess\s
+    | (?:Loading|Saving|Running|Evaluating|Accumulating)\s[^.]{1,60}\.\.\.\s*\Z
     | using\sworld\ssize:
     | :::MLLOG
     | \S{1,200}\.sh:\sline\s\d+:
@@ -85,6 +104,8 @@ class Lines:
 
     texts: Sequence[str]
     kinds: Sequence[object]
+    tagged: bool = False
+    """Whether prefixes say that one process wrote them all."""
 
     def foreign(self, index: int, base: object) -> bool:
         """Whether the line was written by someone else than the traceback whose lines are of kind `base`."""
@@ -175,7 +196,7 @@ def exception_at(text: str) -> tuple[str, str | None, bool] | None:
         if strong or ("." in name and last[:1].isupper()) or last in _BARE_LOWER:
             return name, None, strong
         return (name, None, False) if last[:1].isupper() and last.isidentifier() else None
-    if not rest.startswith(":") or rest.startswith("://") or rest.startswith("::"):
+    if not rest.startswith(":") or rest.startswith(("://", "::")):
         return None
     if not strong and not ("." in name or name[:1].isupper() or name in _BARE_LOWER):
         return None

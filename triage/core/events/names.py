@@ -54,7 +54,9 @@ _CANONICAL = frozenset(
 
 _SHAPE = frozenset({"num_layers", "hidden_size"})
 """Words that other models use too (a ResNet's `--num-layers 50`)."""
-_TRANSFORMER = frozenset({"num_attention_heads", "seq_length", "tp", "pp", "micro_batch_size", "global_batch_size"})
+_TRANSFORMER = frozenset(
+    {"num_attention_heads", "seq_length", "tp", "pp", "micro_batch_size", "global_batch_size"}
+)
 """Facts whose presence shows that the words of `_SHAPE` mean a transformer."""
 
 LARGEST = 10**12

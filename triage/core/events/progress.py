@@ -164,7 +164,7 @@ def _bar(text: str) -> _Reading | None:
     label = found["label"].rsplit("]", 1)[-1].strip(" :\t")
     state = found["state"]
     if (
-        not re.search(r"\bit/s|s/it", state)
+        not re.search(r"it/s|s/it", state)
         or _NOT_TRAINING.search(label)
         or (label and not _TRAINING.search(label))
     ):
@@ -264,7 +264,7 @@ _BEAT = re.compile(
     r"^\W{0,8}(?:\w{1,20}[\] :|,-]{1,4}){0,4}(?:global_step|step|iteration)=(\d{1,12})\W{0,8}$"
 )
 _UNLIKE = re.compile(
-    r"rror|xception|nexpected|ailed|arning|nvalid|kipp|xpected|usage|--|File \"|config|argument|[a-z_.]\([a-z)]|every|interval",
+    r"rror|xception|nexpected|ailed|arning|nvalid|kipp|xpected|--|File \"|config|argument|[a-z_.]\([a-z)]|every|interval",
     re.I,
 )
 

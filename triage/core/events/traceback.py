@@ -10,15 +10,15 @@ from dataclasses import dataclass, fields, replace
 from triage.core.events import boxes, faulthandler
 from triage.core.events.chain import Parsed, Reader
 from triage.core.events.embedded import find_escaped, trace_from_error_file
-from triage.core.events.frames import GROUP_HEADER_RE, HEADER, Lines, frame_at, indent_of
+from triage.core.events.frames import GROUP_HEADER_RE, HEADER, SUMMARY_RE, Lines, frame_at, indent_of
 from triage.core.events.model import Interval, Link, Span, Trace
+from triage.core.events.parallel import Budget
 from triage.core.events.untangle import untangle
 from triage.core.events.weave import Zone, zone_at
 from triage.core.logs.record import Record, Stamp, Tags
 
 __all__ = ["extract_traces", "trace_from_error_file"]
 
-_SUMMARY_RE = re.compile(r"\s*traceback\s*:\s*\Z")
 _SUMMARY_RANK_RE = re.compile(r"\s*rank\s*:\s*(\d{1,9})\b")
 _LEVEL_RE = re.compile(r"\W{0,3}(ERROR|CRITICAL|FATAL|WARNING|INFO|DEBUG)(?::[\w.]+:|\]|\s+[\[|-]|\s*\|)")
 _AGENT_RE = re.compile(r"failed \(exitcode|closing signal|torch[./]distributed[./](?:elastic|run|launcher)")
@@ -44,11 +44,15 @@ class _Stream:
     def __init__(self, records: Sequence[Record], source: int) -> None:
         self.records = records
         self.source = source
-        self.lines = Lines([r.text for r in records], [_kind(r) for r in records])
+        tagged = bool(records) and records[0].tags.rank is not None
+        self.lines = Lines([r.text for r in records], [_kind(r) for r in records], tagged)
         self.stamped = [k for k, r in enumerate(records) if r.stamp is not None]
         self.used = bytearray(len(records))
+        self.budget = Budget()
 
-    def event(self, covered: Sequence[int], links: Iterable[Link], exception_line: int | None, **more: object) -> Trace:
+    def event(
+        self, covered: Sequence[int], links: Iterable[Link], exception_line: int | None, **more: object
+    ) -> Trace:
         """A Trace over the records `covered` (in order), which are taken out of the stream."""
         for index in covered:
             self.used[index] = 1
@@ -80,13 +84,16 @@ def extract_traces(stream: Sequence[Record], source: int) -> tuple[list[Trace], 
     index = 0
     while index < len(stream):
         text = stream[index].text
+        if state.used[index]:
+            index += 1
+            continue
         if HEADER in text or 'File "' in text:
             if HEADER + "\\n" in text:
                 traces += _escaped(state, index)
                 index += 1
                 continue
-            if index >= zone.end and (HEADER in text or frame_at(text)):
-                zone = zone_at(state.lines, index)
+            if index >= zone.end and (HEADER in text or frame_at(text)) and not SUMMARY_RE.match(text):
+                zone = zone_at(state.lines, index, _block_indent(state.lines, index, HEADER not in text))
                 if zone.woven:
                     traces += _woven(state, zone)
                     index = zone.end
@@ -119,6 +126,8 @@ def _one(state: _Stream, index: int, text: str, traces: list[Trace]) -> int:
 
 def _plain(state: _Stream, index: int, traces: list[Trace], *, headless: bool) -> int:
     lines = state.lines
+    if not headless and _prefixed(state, index, traces):
+        return index + 1
     label = _before(state, index)
     if label.style == "summary":
         indent = 2
@@ -140,6 +149,36 @@ def _plain(state: _Stream, index: int, traces: list[Trace], *, headless: bool) -
     more = {"style": style, "label": label.label, "complete": parsed.complete, "logged": label.logged}
     traces.append(state.event(covered, links, parsed.exception_line, **more))
     return end
+
+
+def _prefixed(state: _Stream, index: int, traces: list[Trace]) -> bool:
+    """A traceback whose every line begins with one and the same text that no dialect knows.
+
+    Lines of other prefixes may stand between; as many lines are looked at as the traceback needs.
+    """
+    texts = state.lines.texts
+    prefix = texts[index][: texts[index].find(HEADER)]
+    if not prefix.strip() or GROUP_HEADER_RE.match(texts[index]):
+        return False
+    bare = prefix.rstrip()
+    own, reach, size = [index], index + 1, 64
+    while True:
+        while len(own) < size and reach < len(texts) and reach - own[-1] < 200:
+            if texts[reach].startswith(prefix) or texts[reach] == bare:
+                own.append(reach)
+            reach += 1
+        if len(own) < 2 or not frame_at(texts[own[1]][len(prefix) :]):
+            return False
+        cut = Lines([texts[k][len(prefix) :] for k in own], [state.lines.kinds[k] for k in own], tagged=True)
+        parsed = Reader(cut, cut.kinds[0]).chain(0)
+        if parsed.end < len(own) - 4 or len(own) < size:
+            break
+        size *= 2
+    skipped = set(parsed.skipped)
+    covered = [own[k] for k in range(parsed.end) if k not in skipped]
+    where = own[parsed.exception_line] if parsed.exception_line is not None else None
+    traces.append(state.event(covered, parsed.links, where, label=bare[:1000], complete=parsed.complete))
+    return True
 
 
 def _worth(parsed: Parsed, label: _Label) -> bool:
@@ -165,7 +204,7 @@ def _before(state: _Stream, index: int) -> _Label:
     position = record.text.find(HEADER)
     prefix = record.text[:position].strip() if position > 0 else ""
     if prefix and prefix != "Original" and not GROUP_HEADER_RE.match(record.text):
-        if _SUMMARY_RE.match(record.text[:position]):
+        if SUMMARY_RE.match(record.text):
             return _Label("summary", "", index, rank=_summary_rank(state, index))
         if "%|" in prefix:
             return _Label(first=index)
@@ -186,8 +225,14 @@ def _before(state: _Stream, index: int) -> _Label:
         return _Label("logged", text, above, logged=True)
     if "ray::" in text:
         return _Label("python", text[:1000], above)
-    if _level(previous) in ("E", "F") and not _AGENT_RE.search(previous.raw or previous.text):
-        if not _AGENT_RE.search(text + previous.origin):
+    if _level(previous) in ("E", "F") and previous.dialect not in (
+        "glog",
+        "nccl",
+        "torchrun",
+        "slurm",
+        "kernel",
+    ):
+        if not _AGENT_RE.search(f"{previous.raw} {text} {previous.origin}"):
             return _Label("logged", text[:1000], index)
     return _Label(first=index)
 
@@ -232,7 +277,7 @@ def _escaped(state: _Stream, index: int) -> list[Trace]:
 
 def _woven(state: _Stream, zone: Zone) -> list[Trace]:
     traces = []
-    for strand in untangle(state.lines, zone):
+    for strand in untangle(state.lines, zone, state.budget):
         more = {"complete": strand.link.exception is not None, "woven": True}
         traces.append(state.event(strand.covered, [strand.link], strand.exception_line, **more))
     return traces

@@ -10,13 +10,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from triage.core.events.chain import MAX_BYTES
-from triage.core.events.frames import FrameStack, Lines, cut_tail
-from triage.core.events.model import Frame, Link
 from triage.core.events.codes import Key, calls, constructs, learn_codes
-from triage.core.events.parallel import common_path
-from triage.core.events.weave import Piece, Zone, collapse, known_names, pieces
+from triage.core.events.frames import FrameStack, Lines
+from triage.core.events.model import Frame, Link
+from triage.core.events.parallel import Budget, common_path
+from triage.core.events.raised import Raised, Raises
+from triage.core.events.weave import Piece, Zone, pieces
 
 MAX_OPEN = 64
 _GENERIC = frozenset({
@@ -33,29 +35,19 @@ class Strand:
     frames: list[Key] = field(default_factory=list)
     covered: list[int] = field(default_factory=list)
     raised: Raised | None = None
-    link: Link = Link(None, "")
+    link: Link = field(default_factory=lambda: Link(None, ""))
 
     @property
     def exception_line(self) -> int | None:
         return self.raised.line if self.raised else None
 
 
-@dataclass(slots=True)
-class Raised:
-    """An exception's name as it was printed, and what was found of its message."""
-
-    name: str
-    line: int
-    message: str | None = None
-    lines: list[int] = field(default_factory=list)
-
-
-def untangle(lines: Lines, zone: Zone) -> list[Strand]:
+def untangle(lines: Lines, zone: Zone, budget: Budget) -> list[Strand]:
     """The tracebacks of a woven zone in the order of their headers."""
     cut = pieces(lines, zone)
-    path = common_path(cut)
+    path = common_path(cut, budget)
     codes = learn_codes(cut, path)
-    raised = _Raises(cut, codes).read()
+    raised = Raises(cut, codes).read()
     if path is not None:
         strands = _alike(cut, path, raised)
     else:
@@ -125,135 +117,6 @@ def _link(strand: Strand, codes: dict[Key, str]) -> Link:
     return Link(name, message[:MAX_BYTES], stack.frames())
 
 
-class _Raises:
-    """Reads exception names and their messages, both possibly glued, in the order of their appearance."""
-
-    def __init__(self, cut: list[Piece], codes: dict[Key, str]) -> None:
-        self.cut = cut
-        names = known_names(cut)
-        self.full = {name.rpartition(".")[2]: name for name in reversed(names) if "." in name}
-        self.names = sorted({*names, *self.full}, key=len, reverse=True)[:64]
-        known = {code for code in codes.values() if len(code) > 5}
-        self.codes = sorted(known, key=len, reverse=True)[:400]
-        self.found: list[Raised] = []
-        self.waiting: list[Raised] = []
-        pattern = "|".join(re.escape(name) for name in self.names)
-        modules = r"(?:[^\W\d]\w*\.)*?"
-        self.name_re = re.compile(rf"(?<![\w.])({modules})({pattern})(?![(,)\]'\"])") if pattern else None
-
-    def read(self) -> list[Raised]:
-        started = False
-        for piece in self.cut:
-            if piece.kind not in ("code", "text"):
-                continue
-            if self.name_re is not None and self.name_re.search(piece.text):
-                started |= self._names(piece)
-            elif started and piece.kind == "text":
-                self._message(self._bare(piece.text), piece.line)
-        self._fill()
-        return self.found
-
-    def _bare(self, text: str) -> str:
-        """A piece without source lines that were glued to it and without the colons that end a name."""
-        for code in self.codes:
-            if code in text:
-                text = text.replace(code, "")
-        return re.sub(r"\A(?:\s*:\s)+|(?::\s*)+\Z|\A\s*:\s*\Z", "", text.strip() + " ").strip()
-
-    def _names(self, piece: Piece) -> bool:
-        text = piece.text
-        if piece.kind == "code" and re.match(r"(?:raise|except|assert|return|if|with|from|import)\b", text):
-            return False
-        for code in self.codes:
-            if code in text and len(code) < len(text):
-                text = text.replace(code, " ")
-        assert self.name_re is not None
-        text = self._spread(text)
-        starts = [m for m in self.name_re.finditer(text) if self._stands_alone(text, m)]
-        if not starts:
-            return False
-        before = text[: starts[0].start()].strip()
-        if before and self.found:
-            self._message(self._bare(before), piece.line)
-        for match, following in zip(starts, [*starts[1:], None], strict=True):
-            name = collapse(match[1] + match[2])
-            raised = Raised(self.full.get(name, name), piece.line, lines=[piece.line])
-            self.found.append(raised)
-            rest = text[match.end() : following.start() if following else len(text)]
-            if not rest.strip() and not rest.startswith(":"):
-                self.waiting.append(raised)
-                continue
-            units = _units(self._bare(rest))
-            self.waiting.append(raised)
-            if units:
-                self.waiting.remove(raised)
-                raised.message = units[0]
-                for unit in units[1:]:
-                    self._message(unit, piece.line)
-        return True
-
-    def _spread(self, text: str) -> str:
-        """Puts a blank between names that stand glued: `KeyErrorKeyError: : ` becomes two names."""
-        for name in self.names:
-            text = re.sub(rf"({re.escape(name)})(?=[^\W\d])", r"\1 ", text)
-        return text
-
-    def _stands_alone(self, text: str, match: re.Match[str]) -> bool:
-        rest, before = text[match.end() :], text[: match.start()]
-        if re.search(r"\b(?:raise|except|from|import|isinstance)\s*\Z", before):
-            return False
-        if rest[:1] not in ("", ":", " "):
-            return False
-        if rest[:1] == " " and rest.strip() and not rest.lstrip().startswith(":"):
-            return self.name_re is not None and self.name_re.match(rest.lstrip()) is not None or not before.strip()
-        first = self.name_re.search(before) if self.name_re else None
-        if first is None or not before.strip():
-            return True
-        glued = before[first.end() :].strip(" :")
-        return not glued or not before.endswith(" ") or match[2].rpartition(".")[2] == first[2].rpartition(".")[2]
-
-    def _message(self, text: str, line: int) -> None:
-        for unit in _units(text):
-            if self.waiting:
-                raised = self.waiting.pop(0)
-                raised.message = unit
-                raised.lines.append(line)
-            elif self.found and len(self.found[-1].message or "") < MAX_BYTES:
-                last = self.found[-1]
-                if last.message is not None and unit not in last.message and last.lines[-1] in (line, line - 1):
-                    last.message += "\n" + unit
-                    last.lines.append(line)
-
-    def _fill(self) -> None:
-        """An exception whose message was lost gets what others of its name said."""
-        common: dict[str, Counter[str]] = {}
-        for raised in self.found:
-            if raised.message:
-                common.setdefault(raised.name, Counter())[raised.message] += 1
-        for raised in self.found:
-            if not raised.message and raised.name in common and raised in self.waiting:
-                raised.message = common[raised.name].most_common(1)[0][0]
-
-
-def _units(text: str) -> list[str]:
-    """A message that stands several times in a row, once per occurrence."""
-    text = cut_tail(text).strip()
-    if not text:
-        return []
-    head = text[:16]
-    if len(head) < 16:
-        half, odd = divmod(len(text), 2)
-        return [text[:half]] * 2 if not odd and half > 3 and text[:half] == text[half:] else [text]
-    units, position = [], 0
-    while True:
-        following = text.find(head, position + len(head))
-        unit = text[position : following if following >= 0 else len(text)]
-        units.append(re.sub(r"(?:\s*:)*\s*\Z", "", unit) if following >= 0 else unit.strip())
-        if following < 0 or len(units) > 64:
-            return units
-        position = following
-
-
 class _Weaver:
     """Gives every frame to the stack whose last source line calls it, and every exception to a stack that raises it."""
 
@@ -265,11 +128,9 @@ class _Weaver:
         self.all: list[Strand] = []
         self.scores: dict[tuple[Key, Key], float] = {}
         frames = [p.frame for p in cut if p.frame is not None]
-        self.pairs = Counter(zip(frames, frames[1:], strict=False))
+        self.pairs = Counter(pairwise(frames))
         self.functions = {frame[2] for frame in frames}
-        self.roots = {
-            b.frame for a, b in zip(cut, cut[1:], strict=False) if a.kind == "header" and b.frame is not None
-        }
+        self.roots = {b.frame for a, b in pairwise(cut) if a.kind == "header" and b.frame is not None}
         self.roots |= {frame for frame in frames if frame[2] == "<module>"}
 
     def run(self) -> list[Strand]:
@@ -379,13 +240,12 @@ class _Weaver:
             self._end(max(left, key=lambda s: (self._ripe(s, raised), len(s.frames))), raised)
             return
         same = [s for s in self.all if s.raised is not None and s.raised.name == raised.name and s.frames]
-        strand = Strand(frames=list(same[-1].frames) if same else [], raised=raised, covered=list(raised.lines))
+        strand = Strand(
+            frames=list(same[-1].frames) if same else [], raised=raised, covered=list(raised.lines)
+        )
         self.all.append(strand)
 
     def _end(self, strand: Strand, raised: Raised) -> None:
         strand.raised = raised
         strand.covered += raised.lines
         self.open.remove(strand)
-
-
-__all__ = ["Strand", "untangle"]

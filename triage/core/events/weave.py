@@ -10,7 +10,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from triage.core.events.frames import FRAME_RE, HEADER, Lines, exception_at, frame_at, is_exception_name, separator_at
+from triage.core.events.frames import (
+    FRAME_RE,
+    HEADER,
+    SUMMARY_RE,
+    Lines,
+    exception_at,
+    frame_at,
+    is_exception_name,
+    separator_at,
+)
 
 _PIECE_RE = re.compile(re.escape(HEADER) + "|" + FRAME_RE.pattern)
 _GROUP_RE = re.compile(r"\s*(?:\|(?: |\Z)|\+[- ])")
@@ -30,19 +39,26 @@ class Zone:
     woven: bool
 
 
-def zone_at(lines: Lines, start: int) -> Zone:
-    """The zone whose first header or frame stands at `start`; clean tracebacks before woven ones end it."""
+def zone_at(lines: Lines, start: int, indent: int = 0) -> Zone:
+    """The zone whose first header or frame stands at `start`; clean tracebacks before woven ones end it.
+
+    `indent` is how far a whole traceback is indented there.
+    """
     base = lines.kinds[start]
     waiting, woven, loose, cut = False, False, True, False
     opened, raised, restart = 0, 0, start
     last, gap, index = start, 0, start
     while index < min(len(lines.texts), start + MAX_ZONE):
         text = lines.texts[index]
+        if indent and text[:indent].isspace():
+            text = text[indent:]
         evidence = False
         if _GROUP_RE.match(text):
             waiting, loose, last, gap = False, True, index, 0
         elif HEADER in text:
             if HEADER + "\\n" in text or (cut and (waiting or woven)):
+                break
+            if (woven and not waiting and raised >= opened) or (index > start and SUMMARY_RE.match(text)):
                 break
             if not waiting and not woven:
                 restart, opened, raised = index, 0, 0
@@ -63,8 +79,8 @@ def zone_at(lines: Lines, start: int) -> Zone:
             loose = True
         elif _LOOSE_RE.match(text):
             loose, waiting = True, False
-        elif _raises(lines, index, base):
-            raised += 1
+        elif _raises(lines, index, text, base):
+            raised += _count(text)
             waiting, gap, last = False, 0, index
             loose |= "ray::" in text
         elif lines.foreign(index, base):
@@ -88,7 +104,7 @@ def zone_at(lines: Lines, start: int) -> Zone:
 def _glued(text: str, position: int) -> bool:
     """Whether a header stands behind another process's text; blanks alone are the indent of its source line."""
     before = text[:position]
-    return before.strip() == "" and len(before) >= 4 or before.rstrip().endswith(("(", ")", ","))
+    return (before.strip() == "" and len(before) >= 4) or before.rstrip().endswith(("(", ")", ","))
 
 
 def _glued_frame(before: str) -> bool:
@@ -96,14 +112,20 @@ def _glued_frame(before: str) -> bool:
     return before.strip() != "" and (before.endswith("  ") or before.rstrip().endswith(("(", ")", ",")))
 
 
-def _raises(lines: Lines, index: int, base: object) -> bool:
-    found = exception_at(lines.texts[index])
+def _raises(lines: Lines, index: int, text: str, base: object) -> bool:
+    found = exception_at(text)
     if found is None or lines.kinds[index] not in (None, base):
         return False
     if found[2]:
         return True
     following = lines.texts[index + 1 : index + 3]
     return not any(frame_at(text) for text in following)
+
+
+def _count(text: str) -> int:
+    """How many exceptions a line names at its start: two when two processes wrote them there."""
+    name = exception_at(text)
+    return max(1, len(re.findall(r"(?:Error|Exception|Exit|Interrupt)(?=[A-Z:]|\Z)", name[0]))) if name else 0
 
 
 def _tail(lines: Lines, index: int, base: object) -> int:
@@ -141,7 +163,9 @@ def pieces(lines: Lines, zone: Zone) -> list[Piece]:
             if match[0] == HEADER:
                 cut.append(Piece("header", index, ""))
             else:
-                cut.append(Piece("frame", index, "", (match["file"], int(match["line"]), match["function"] or "")))
+                cut.append(
+                    Piece("frame", index, "", (match["file"], int(match["line"]), match["function"] or ""))
+                )
         cut += _texts(index, text[position:], position)
     return _unglue(cut)
 
@@ -150,7 +174,7 @@ def _texts(index: int, text: str, position: int) -> Iterator[Piece]:
     stripped = text.strip()
     if not stripped or not stripped.strip("~^ "):
         return
-    indented = text[:1] in (" ", "\t") and position == 0
+    indented = text[:1] == " " and position == 0
     for part in re.split(r"(?<=\S) {4,}(?=[^\s#])", stripped):
         yield Piece("code" if indented else "text", index, part.strip())
 
@@ -159,7 +183,7 @@ def _unglue(cut: list[Piece]) -> list[Piece]:
     """Cuts `main()main()` and the like, written without a blank between, where the parts are known by themselves."""
     known: dict[str, list[str]] = {}
     for text in {p.text for p in cut if p.kind in ("code", "text") and len(p.text) >= _SHORTEST}:
-        if text[-1] not in "(),:" or not _balanced(text):
+        if text[-1] not in "(),:" or not balanced(text):
             continue
         known.setdefault(text[:_SHORTEST], []).append(text)
     parts: dict[str, list[str]] = {}
@@ -174,7 +198,7 @@ def _unglue(cut: list[Piece]) -> list[Piece]:
     return result
 
 
-def _balanced(text: str) -> bool:
+def balanced(text: str) -> bool:
     """Whether a source line closes no more brackets than it opens, and none behind its first call's end."""
     depth = 0
     for number, letter in enumerate(text):
@@ -200,7 +224,11 @@ def _segments(text: str, known: dict[str, list[str]]) -> list[str]:
         found.append(best)
         position += len(best)
     rest = text[position:].strip()
-    if not found and (following := text.find(text[:12], 12)) > 0 and text == text[:following] * (len(text) // following):
+    if (
+        not found
+        and (following := text.find(text[:12], 12)) > 0
+        and text == text[:following] * (len(text) // following)
+    ):
         return [text[:following]] * (len(text) // following)
     if not found or (rest and not re.match(r"[^\W\d]", rest)):
         return [text]

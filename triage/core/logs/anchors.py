@@ -14,9 +14,9 @@ ANCHORS: tuple[str, ...] = (
     # Python
     "Traceback (m", '", line ', "Error", "error", "ERROR", "xception", "│ ", "usage: ",
     # launchers and processes
-    "FAILED", "ailed", "ailure", "exitcode", "xit code", "return code", "xited ", "exit status", "Root Cause",
+    "FAILED", "ailed", "exitcode", "xit code", "return code", "xited ", "exit status", "Root Cause",
     "ignal", "illed", "Killing ", "erminat", "Segmentation", "segfault", "Fatal", "bort", "terminate called",
-    "frame #", "estart", "--nproc", "--nnodes",
+    "frame #", "estart", "--nproc",
     # the scheduler
     "CANCELLED", "DUE TO ", "srun: ", "equeue", "oom_", "oom-k", "Out Of Memory",
     # memory, devices, storage, network
@@ -26,7 +26,7 @@ ANCHORS: tuple[str, ...] = (
     # numbers
     "ivisible", "ismatch", " NaN", " NAN",
     # run marks
-    " arguments -", "orld size",
+    " arguments -", "orld size", "run_stop", "raining is done",
 )  # fmt: skip
 """At most 64, each of four or more bytes as UTF-8."""
 

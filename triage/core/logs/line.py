@@ -116,7 +116,11 @@ def _pieces(raw: bytes, offset: int) -> Iterator[Physical]:
     kept = False
     for index, (start, end) in enumerate(states):
         state = raw[start:end]
-        if index + 1 < len(states) and _is_bar(state) and _is_bar(raw[states[index + 1][0] : states[index + 1][1]]):
+        if (
+            index + 1 < len(states)
+            and _is_bar(state)
+            and _is_bar(raw[states[index + 1][0] : states[index + 1][1]])
+        ):
             continue
         piece = _physical(state, offset + start, part)
         if piece.text.strip() or (len(states) == 1 and part == 0):

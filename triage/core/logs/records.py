@@ -41,7 +41,9 @@ def to_records(lines: Sequence[Physical], labels: Labels | None = None) -> list[
 
 def _survey(lines: Sequence[Physical], peeled: Sequence[Peeled | None]) -> Labels:
     return survey(
-        line.text if got is None else got.text for line, got in zip(lines, peeled, strict=True) if line.part == 0
+        line.text if got is None else got.text
+        for line, got in zip(lines, peeled, strict=True)
+        if line.part == 0
     )
 
 
@@ -66,7 +68,9 @@ def _carry(lines: Sequence[Physical], peeled: Sequence[Peeled | None], records: 
             records[index] = replace(record, tags=carried.merged(record.tags))
 
 
-def _joined(lines: Sequence[Physical], peeled: Sequence[Peeled | None], records: list[Record]) -> list[Record]:
+def _joined(
+    lines: Sequence[Physical], peeled: Sequence[Peeled | None], records: list[Record]
+) -> list[Record]:
     out: list[Record] = []
     open_cuts: dict[int, int] = {}
     pieces: dict[int, list[int]] = {}
@@ -91,7 +95,10 @@ def _joined(lines: Sequence[Physical], peeled: Sequence[Peeled | None], records:
 
 
 def _join(
-    lines: Sequence[Physical], peeled: Sequence[Peeled | None], records: Sequence[Record], indexes: Sequence[int]
+    lines: Sequence[Physical],
+    peeled: Sequence[Peeled | None],
+    records: Sequence[Record],
+    indexes: Sequence[int],
 ) -> Record:
     """The first piece with the rest of the others; a character that the cut tore is decoded again."""
     first = records[indexes[0]]

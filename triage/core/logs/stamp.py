@@ -14,9 +14,11 @@ from triage.core.logs.record import Stamp
 
 _MONTHS = {
     name: number
-    for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), start=1)
+    for number, name in enumerate(
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"], start=1
+    )
 }
-_DAYS = frozenset("Mon Tue Wed Thu Fri Sat Sun".split())
+_DAYS = frozenset(["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"])
 _EPOCH = date(1970, 1, 1).toordinal()
 
 _CLOCK = r"(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)(?:[.,](?P<f>\d{1,9}))?(?!\d)"
@@ -35,7 +37,7 @@ _DATE = re.compile(
     rf"{_DAY_NAME} (?:{_MONTH} (?P<d>[ \d]\d) {_CLOCK}(?: (?P<ap>[AP]M))?(?P<z> [A-Z]{{2,5}})? (?P<y>\d{{4}})\b"
     rf"|(?P<d2>\d\d) (?P<mon2>[A-Z][a-z][a-z]) (?P<y2>\d{{4}}) (?P<h2>\d\d):(?P<mi2>\d\d):(?P<s2>\d\d)(?: (?P<ap2>[AP]M))?(?: (?P<z2>[A-Z]{{2,5}}))?)"
 )
-_BOOT = re.compile(r" {0,6}(?P<s>\d{1,9})\.(?P<f>\d{6})")
+_BOOT = re.compile(r" {0,6}\d{1,10}\.\d{6}")
 _NUMBER = re.compile(r"(\d{10})(?:\.(\d{1,9})|(\d{3}))?(?!\d)")
 
 
@@ -95,7 +97,8 @@ def _bracketed(text: str, pos: int) -> tuple[Stamp, int] | None:
     if first.isdecimal() or first == " ":
         boot = _BOOT.match(text, pos + 1)
         if boot is not None and text[boot.end() : boot.end() + 1] == "]":
-            return Stamp(boot[0].strip(), None), boot.end() + 1
+            epoch = epoch_stamp(boot[0].strip())
+            return epoch or Stamp(boot[0].strip(), None), boot.end() + 1
     found = find_stamp(text, pos + 1)
     if found is None or text[found[1] : found[1] + 1] != "]":
         return None
@@ -105,7 +108,9 @@ def _bracketed(text: str, pos: int) -> tuple[Stamp, int] | None:
 def _build(match: re.Match[str]) -> Stamp | None:
     groups = match.groupdict()
     if groups.get("d2"):
-        groups = {name: groups.get(name + "2") for name in ("d", "mon", "y", "h", "mi", "s", "ap", "z")} | {"f": None}
+        groups = {name: groups.get(name + "2") for name in ("d", "mon", "y", "h", "mi", "s", "ap", "z")} | {
+            "f": None
+        }
     clock = _clock(groups)
     if clock is None:
         return None

@@ -149,7 +149,7 @@ class _RuleCheck:
             self.wrong("next_steps", "there are no next steps", error=self.shipped)
 
     def _anchors(self) -> None:
-        if self.rule.on is On.TRACE and not self.rule.also_on:
+        if On.MESSAGE not in (self.rule.on, *self.rule.also_on):
             return
         for literal in anchors.missing((self.rule.raw,) if self.rule.raw else self.rule.literals):
             self.wrong(
@@ -177,10 +177,11 @@ class _RuleCheck:
             )
 
     def _match_example(self, engine: Engine, example: Example) -> None:
-        event = event_of(self.rule, example.text)
-        if not engine.naive_match(event):
+        events = [event_of(self.rule, example.text, on) for on in (self.rule.on, *self.rule.also_on)]
+        hit = [event for event in events if engine.naive_match(event)]
+        if not hit:
             self._at(example, "the rule does not match this example")
-        elif not engine.match(event):
+        elif not any(engine.match(event) for event in hit):
             self._at(example, "none of the literals stands in this example, so it would never be tried")
 
     def _at(self, example: Example, sentence: str) -> None:

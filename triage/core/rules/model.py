@@ -7,6 +7,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 
+FALLBACK = 5
+"""Rules of this specificity or less say only that something failed."""
+WEAK = 20
+"""Rules of this specificity or less name a symptom whose cause is likely but not shown."""
+
+
 class Role(StrEnum):
     ROOT = "root"
     """It explains a failure by itself."""

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from triage.core.logs.dialects import collectors, glog, kernel, loggers, megatron, mpi, nccl, ranks, ray, slurm
+from triage.core.logs.dialects import (
+    collectors,
+    glog,
+    kernel,
+    loggers,
+    megatron,
+    mpi,
+    nccl,
+    ranks,
+    ray,
+    slurm,
+)
 from triage.core.logs.dialects.interface import Dialect, Stripped
 from triage.core.logs.dialects.labels import NO_LABELS, Labels, begins_like_task
 from triage.core.logs.record import NO_TAGS, Stamp, Tags
@@ -22,8 +33,11 @@ DIALECTS: tuple[Dialect, ...] = (
     megatron.MLLOG,
     slurm.SLURM,
     loggers.NEMO,
+    loggers.LEVEL_BRACKET,
     kernel.DMESG,
+    kernel.KERN_LOG,
     kernel.SYSLOG,
+    collectors.CRI,
     mpi.OPENMPI,
     loggers.ROOT,
     loggers.LEVEL_FIRST,

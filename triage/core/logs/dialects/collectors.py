@@ -1,13 +1,16 @@
-"""Labels of log collectors that are unmistakable by their own form: milabench's `name [stderr] `, `kubectl logs --prefix`."""
+"""Labels of log collectors that are unmistakable by their own form: milabench's `name [stderr] `, `kubectl logs --prefix`,
+and the files that container runtimes write (CRI: `<stamp> stderr F `)."""
 
 from __future__ import annotations
 
 import re
 
-from triage.core.logs.dialects.interface import LETTERS, Dialect, Sample, Stripped
-from triage.core.logs.record import Tags
+from triage.core.logs.dialects.interface import DIGITS, LETTERS, Dialect, Sample, Stripped
+from triage.core.logs.record import NO_TAGS, Tags
+from triage.core.logs.stamp import find_stamp
 
 _STREAM = re.compile(r"([\w.:/-]{1,120}) \[std(?:err|out)\] ?")
+_CRI = re.compile(r" std(?:err|out) [FP] ")
 _POD = re.compile(r"\[pod/([^\]\s]{1,200})\] ?")
 
 
@@ -21,6 +24,14 @@ def _stream(text: str) -> Stripped | None:
 def _pod(text: str) -> Stripped | None:
     match = _POD.match(text)
     return None if match is None else Stripped(text[match.end() :], Tags(actor=match[1]))
+
+
+def _cri(text: str) -> Stripped | None:
+    if text.find(" std", 0, 45) < 0:
+        return None
+    found = find_stamp(text)
+    match = None if found is None else _CRI.match(text, found[1])
+    return None if found is None or match is None else Stripped(text[match.end() :], NO_TAGS, found[0])
 
 
 STREAM = Dialect(
@@ -43,4 +54,17 @@ POD = Dialect(
     strip=_pod,
     carrier=True,
     samples=(Sample("[pod/train-0/pytorch] Traceback", "Traceback", Tags(actor="train-0/pytorch")),),
+)
+
+CRI = Dialect(
+    name="collector",
+    first=DIGITS,
+    strip=_cri,
+    samples=(
+        Sample(
+            "2026-12-01T10:00:00.123456789Z stderr F   File x",
+            "  File x",
+            stamp="2026-12-01T10:00:00.123456789Z",
+        ),
+    ),
 )

@@ -123,6 +123,6 @@ PYTHON = Dialect(
             level="W",
             origin="torch/distributed/run.py:779",
         ),
-        Sample("E99: no glog line", "E99: no glog line"),
+        Sample("E99: no glog line", "E99: no glog line", taken=False),
     ),
 )

@@ -33,6 +33,8 @@ class Sample:
     """Text of the stamp, empty for none."""
     level: str = ""
     origin: str = ""
+    taken: bool = True
+    """False for a near miss, which the dialect must leave alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,6 @@ class Dialect:
     carrier: bool = False
     """The writer labels every line (srun, tee, pdsh ...), so the label also covers what a carriage return or a
     progress bar split off that line."""
-
 
 
 @lru_cache(maxsize=16384)

@@ -100,9 +100,14 @@ def survey(texts: Iterable[str]) -> Labels:
             continue
         label, end = read
         seen[label.shape] += 1
-        if label.shape not in proven and (_PROOF if label.plausible else _FRAME_PROOF).match(text, end) is not None:
+        if (
+            label.shape not in proven
+            and (_PROOF if label.plausible else _FRAME_PROOF).match(text, end) is not None
+        ):
             proven.add(label.shape)
-    return Labels(frozenset(proven | {shape for shape, count in seen.items() if _common(shape, count, total)}))
+    return Labels(
+        frozenset(proven | {shape for shape, count in seen.items() if _common(shape, count, total)})
+    )
 
 
 def _common(shape: str, count: int, total: int) -> bool:

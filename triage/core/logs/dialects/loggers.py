@@ -18,12 +18,17 @@ _AFTER = tuple(
         rf" ?\| (?P<l>{LEVEL}) *\| (?:(?P<o>[^|\s]{{1,200}}:\d+) - |[^|]{{0,200}}\| )?",
         rf"\[(?P<o>{_NAME})\]\[(?P<l>{LEVEL})\](?: - )?",
         rf" (?P<o>{_NAME}): \[(?P<l>{LEVEL})\] ?",
-        rf" \[ ?(?P<l>{LEVEL}) ?\] ?(?:\[(?P<o>[^\]\n]{{1,200}}:\d+(?::[\w<>]{{1,80}})?)\] ?)?(?P<r>\[Rank (?P<rank>\d{{1,7}})\] ?)?",
+        rf" \[ ?(?P<l>{LEVEL}) ?\] ?(?:\[(?P<o>[^\]\n]{{1,200}}:\d+(?::[\w<>]{{1,80}})?)\] ?)?(?P<r>\[(?:Rank|RANK) (?P<rank>\d{{1,7}})\] ?)?",
         rf" (?P<l>{LEVEL}) +\[(?P<o>[\w.\-]{{1,120}}:\d+)(?:, rank=(?P<rank>\d{{1,7}}))?\] ?",
+        r": (?P<l>[IWEF]) (?P<o>[\w./\-]{1,200}:\d{1,6})\] ?",
         rf" (?:(?P<o>{_NAME}) )?(?P<l>{LEVEL}): ",
         rf" (?P<l>{LEVEL}) +(?:(?P<o>{_NAME}) - (?P=o) - (?P=l): )?",
     )
 )
+_NAMED = re.compile(r"\[[A-Za-z][\w.-]{0,24}\] (?=\d{4}-\d\d-\d\d )")
+_LEVEL_BRACKET = re.compile(rf"\[(?P<l>{LEVEL})[|:](?P<o>[\w.\-]{{1,120}}(?::\d{{1,6}})?)\] ?")
+_LEVEL_STAMP = re.compile(rf"\[(?P<l>{LEVEL})\|(?=\d{{4}}-)")
+_ARROWS = re.compile(r"\]? ?(?:([\w.\-]{1,120}:\d{1,6}) )?>> ")
 _RICH_LEVEL = re.compile(rf"(?P<l>{LEVEL}) +(?=\d\d-\d\d )")
 _BRACKET_ORIGIN = re.compile(r" \[([\w./\-]{1,120}:\d{1,6})\] ?")
 _NEMO = re.compile(r"\[NeMo ([EWIDC]) ")
@@ -38,14 +43,13 @@ def _root(text: str) -> Stripped | None:
 
 
 def _stamped(text: str) -> Stripped | None:
-    found = find_stamp(text)
+    bracketed = text[0] == "["
+    name = _NAMED.match(text) if bracketed else None
+    found = find_stamp(text, 0 if name is None else name.end())
     if found is None:
         return None
     stamp, end = found
-    bracketed = text[0] == "["
-    if not bracketed and stamp.seconds is None and text[end : end + 1] != " ":
-        return None
-    if text.startswith((" - ", " [", " |", "["), end) or text[end : end + 1] == " ":
+    if text.startswith((" - ", " [", " |", "[", ": "), end) or text[end : end + 1] == " ":
         for form in _AFTER:
             match = form.match(text, end)
             if match is not None:
@@ -59,7 +63,9 @@ def _logged(text: str, stamp: Stamp, match: re.Match[str]) -> Stripped:
     groups = match.groupdict()
     rank = groups.get("rank")
     tags = NO_TAGS if rank is None else Tags(rank=int(rank))
-    return Stripped(text[match.end() :], tags, stamp, level_letter(match["l"]), (groups.get("o") or "").strip())
+    return Stripped(
+        text[match.end() :], tags, stamp, level_letter(match["l"]), (groups.get("o") or "").strip()
+    )
 
 
 def _level_first(text: str) -> Stripped | None:
@@ -74,6 +80,21 @@ def _level_first(text: str) -> Stripped | None:
     if origin is not None:
         return Stripped(text[origin.end() :], NO_TAGS, stamp, level_letter(match["l"]), origin[1])
     return Stripped(text[end + 1 :], NO_TAGS, stamp, level_letter(match["l"]))
+
+
+def _level_bracket(text: str) -> Stripped | None:
+    """transformers' `[INFO|trainer.py:2134] <stamp> >> `, LLaMA-Factory's `[INFO|<stamp>] mod:12 >> `, ms-swift's `[INFO:swift] `."""
+    head = _LEVEL_STAMP.match(text) or _LEVEL_BRACKET.match(text)
+    if head is None:
+        return None
+    origin = head.groupdict().get("o") or ""
+    found = find_stamp(text, head.end())
+    if found is None:
+        return Stripped(text[head.end() :], NO_TAGS, None, level_letter(head["l"]), origin) if origin else None
+    arrows = _ARROWS.match(text, found[1])
+    if arrows is None:
+        return None
+    return Stripped(text[arrows.end() :], NO_TAGS, found[0], level_letter(head["l"]), arrows[1] or origin)
 
 
 def _nemo(text: str) -> Stripped | None:
@@ -103,7 +124,7 @@ ROOT = Dialect(
             origin="torch.distributed.elastic.multiprocessing.api",
         ),
         Sample("WARNING:root:DALI iterator", "DALI iterator", level="W", origin="root"),
-        Sample("WARNING: could not find the metadata file", "WARNING: could not find the metadata file"),
+        Sample("WARNING: could not find the metadata file", "WARNING: could not find the metadata file", taken=False),
     ),
 )
 
@@ -119,6 +140,30 @@ LEVEL_FIRST = Dialect(
             level="I",
             origin="block_pool.py:316",
         ),
+    ),
+)
+
+LEVEL_BRACKET = Dialect(
+    name="logging",
+    first="[",
+    strip=_level_bracket,
+    samples=(
+        Sample(
+            "[INFO|trainer.py:2134] 2024-06-17 05:41:33,123 >> ***** Running training *****",
+            "***** Running training *****",
+            stamp="2024-06-17 05:41:33,123",
+            level="I",
+            origin="trainer.py:2134",
+        ),
+        Sample(
+            "[WARNING|2025-01-02 05:41:33] llamafactory.model.loader:157 >> x",
+            "x",
+            stamp="2025-01-02 05:41:33",
+            level="W",
+            origin="llamafactory.model.loader:157",
+        ),
+        Sample("[INFO:swift] End time", "End time", level="I", origin="swift"),
+        Sample("[INFO] plain", "[INFO] plain", taken=False),
     ),
 )
 
@@ -229,9 +274,28 @@ STAMPED = Dialect(
             level="I",
             origin="colossalai",
         ),
-        Sample("[2026-05-30 03:18:32] A3 rc=1 peak_mem=562MiB", "A3 rc=1 peak_mem=562MiB", stamp="2026-05-30 03:18:32"),
+        Sample(
+            "[2026-05-30 03:18:32] A3 rc=1 peak_mem=562MiB",
+            "A3 rc=1 peak_mem=562MiB",
+            stamp="2026-05-30 03:18:32",
+        ),
         Sample("18:11:06.680 [rank4]:x", "[rank4]:x", stamp="18:11:06.680"),
-        Sample("[1]:", "[1]:"),
-        Sample("2026-12-01: notes", "2026-12-01: notes"),
+        Sample(
+            "[titan] 2025-02-27 16:58:40,120 - root - INFO - Starting job",
+            "Starting job",
+            stamp="2025-02-27 16:58:40,120",
+            level="I",
+            origin="root",
+        ),
+        Sample(
+            "2024-01-01 00:00:00.123456: I tensorflow/core/platform/cpu_feature_guard.cc:210] This binary",
+            "This binary",
+            stamp="2024-01-01 00:00:00.123456",
+            level="I",
+            origin="tensorflow/core/platform/cpu_feature_guard.cc:210",
+        ),
+        Sample("Dec 01 10:00:00 Unexpected error: x", "Unexpected error: x", stamp="Dec 01 10:00:00"),
+        Sample("[1]:", "[1]:", taken=False),
+        Sample("2026-12-01: notes", "2026-12-01: notes", taken=False),
     ),
 )

@@ -49,7 +49,7 @@ MEGATRON = Dialect(
             "(after 5 iterations) memory (MB) | allocated: 1.0",
             Tags(rank=3),
         ),
-        Sample("[Rank 3] hello", "[Rank 3] hello"),
+        Sample("[Rank 3] hello", "[Rank 3] hello", taken=False),
     ),
 )
 

@@ -42,7 +42,9 @@ MPIRUN = Dialect(
     strip=_tag,
     carrier=True,
     samples=(
-        Sample("[1,290]<stderr>:!!!! kernel execution error.", "!!!! kernel execution error.", Tags(rank=290)),
+        Sample(
+            "[1,290]<stderr>:!!!! kernel execution error.", "!!!! kernel execution error.", Tags(rank=290)
+        ),
         Sample("[1,0]<stdout>:    x = 1", "    x = 1", Tags(rank=0)),
         Sample("[prterun-gpu1-77@1,3]<stderr>: Traceback", "Traceback", Tags(rank=3)),
     ),
@@ -53,12 +55,16 @@ OPENMPI = Dialect(
     first="[",
     strip=_process,
     samples=(
-        Sample("[gpu-1:12345] *** Process received signal ***", "*** Process received signal ***", Tags(node="gpu-1", pid=12345)),
+        Sample(
+            "[gpu-1:12345] *** Process received signal ***",
+            "*** Process received signal ***",
+            Tags(node="gpu-1", pid=12345),
+        ),
         Sample(
             "[gpu-1:12345:0:12401] Caught signal 11 (Segmentation fault: address not mapped)",
             "Caught signal 11 (Segmentation fault: address not mapped)",
             Tags(node="gpu-1", pid=12345),
         ),
-        Sample("[launch.py:315] text", "[launch.py:315] text"),
+        Sample("[launch.py:315] text", "[launch.py:315] text", taken=False),
     ),
 )

@@ -16,8 +16,36 @@ _RANK = re.compile(r"\[rank(\d{1,7})\]: ?")
 _LIGHTNING = re.compile(r"\[rank: ?(\d{1,7})\] ")
 _ROLE = re.compile(r"\[([A-Za-z_][A-Za-z_.-]{0,40})(\d{1,5})\]:")
 _NO_ROLE = frozenset(
-    "rank step steps epoch iter iteration it layer layers batch stage gpu cuda device line phase round trial fold loss "
-    "attempt chunk shard part test case item node".split()
+    [
+        "rank",
+        "step",
+        "steps",
+        "epoch",
+        "iter",
+        "iteration",
+        "it",
+        "layer",
+        "layers",
+        "batch",
+        "stage",
+        "gpu",
+        "cuda",
+        "device",
+        "line",
+        "phase",
+        "round",
+        "trial",
+        "fold",
+        "loss",
+        "attempt",
+        "chunk",
+        "shard",
+        "part",
+        "test",
+        "case",
+        "item",
+        "node",
+    ]
 )
 
 
@@ -42,8 +70,14 @@ RANK = Dialect(
     first="[",
     strip=_rank,
     samples=(
-        Sample("[rank3]: Traceback (most recent call last):", "Traceback (most recent call last):", Tags(rank=3)),
-        Sample('[rank15]:   File "/w/train.py", line 3, in main', '  File "/w/train.py", line 3, in main', Tags(rank=15)),
+        Sample(
+            "[rank3]: Traceback (most recent call last):", "Traceback (most recent call last):", Tags(rank=3)
+        ),
+        Sample(
+            '[rank15]:   File "/w/train.py", line 3, in main',
+            '  File "/w/train.py", line 3, in main',
+            Tags(rank=15),
+        ),
         Sample("[rank: 3] Received SIGTERM: 15", "Received SIGTERM: 15", Tags(rank=3)),
         Sample("[rank:0] Seed set to 42", "Seed set to 42", Tags(rank=0)),
     ),
@@ -55,8 +89,10 @@ ROLE = Dialect(
     strip=_role,
     carrier=True,
     samples=(
-        Sample("[default3]:    return forward_call(*args)", "    return forward_call(*args)", Tags(local_rank=3)),
+        Sample(
+            "[default3]:    return forward_call(*args)", "    return forward_call(*args)", Tags(local_rank=3)
+        ),
         Sample("[trainer0]:training ...", "training ...", Tags(local_rank=0)),
-        Sample("[step5]: loss 3.1", "[step5]: loss 3.1"),
+        Sample("[step5]: loss 3.1", "[step5]: loss 3.1", taken=False),
     ),
 )

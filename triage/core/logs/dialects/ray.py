@@ -17,7 +17,9 @@ _PREFIX = re.compile(
     r"(?:(?:rank|pid|ip|name|node_id|actor_id|job_id)=[\w.:-]{1,64}(?:, )?){1,6}|raylet|gcs_server|autoscaler [^)]{1,20})\)(?:\[\d{1,2}m)? ?"
 )
 _FIELD = re.compile(r"\b(rank|pid|ip)=([\w.:-]+)")
-_REPEATED = re.compile(r" ?(?:\[\d{1,2}m)? ?\[repeated \d+x across (?:the )?cluster\](?:\[\d{1,2}m)?(?: \(Ray dedup[^\n]{0,400})?$")
+_REPEATED = re.compile(
+    r" ?(?:\[\d{1,2}m)? ?\[repeated \d+x across (?:the )?cluster\](?:\[\d{1,2}m)?(?: \(Ray dedup[^\n]{0,400})?$"
+)
 
 
 def _strip(text: str) -> Stripped | None:
@@ -54,8 +56,8 @@ RAY = Dialect(
     carrier=True,
     samples=(
         Sample(
-            "(WorkerDict pid=4031045)   File \"a.py\", line 1, in f",
-            "  File \"a.py\", line 1, in f",
+            '(WorkerDict pid=4031045)   File "a.py", line 1, in f',
+            '  File "a.py", line 1, in f',
             Tags(pid=4031045, actor="WorkerDict pid=4031045"),
         ),
         Sample(
@@ -74,6 +76,6 @@ RAY = Dialect(
             Tags(node="10.0.0.2", pid=9, actor="train_fn pid=9"),
         ),
         Sample("(raylet) Spilled 100 MiB", "Spilled 100 MiB", Tags(actor="raylet")),
-        Sample("(min, max) time across ranks (ms):", "(min, max) time across ranks (ms):"),
+        Sample("(min, max) time across ranks (ms):", "(min, max) time across ranks (ms):", taken=False),
     ),
 )

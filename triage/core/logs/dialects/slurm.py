@@ -39,7 +39,9 @@ def _stamped(text: str) -> Stripped | None:
     match = _STAMPED.match(text, found[1])
     if match is None:
         return None
-    return Stripped(text[match.end() :].removeprefix(" "), NO_TAGS, found[0], _LEVELS.get(match[1] or "error", ""))
+    return Stripped(
+        text[match.end() :].removeprefix(" "), NO_TAGS, found[0], _LEVELS.get(match[1] or "error", "")
+    )
 
 
 SLURM = Dialect(
