@@ -144,12 +144,16 @@ def test_torchrun_run_id_is_a_job_only_where_another_name_says_so() -> None:
     assert source_of(tree, ["slurm-88131.out"]).job == "88131"
 
 
-@pytest.mark.parametrize("word", ["nid005233", "cn1437", "dgx-h100-3", "gpu-b17-n04", "a.internal", "gpu012", "xg9-04"])
+@pytest.mark.parametrize(
+    "word", ["nid005233", "cn1437", "dgx-h100-3", "gpu-b17-n04", "a.internal", "gpu012", "xg9-04"]
+)
 def test_hosts(word: str) -> None:
     assert looks_like_host(word)
 
 
-@pytest.mark.parametrize("word", ["train2", "a100", "exp-03", "run-n3", "log", "rank-01", "gpu3", "v1.2.3", ""])
+@pytest.mark.parametrize(
+    "word", ["train2", "a100", "exp-03", "run-n3", "log", "rank-01", "gpu3", "v1.2.3", ""]
+)
 def test_no_hosts(word: str) -> None:
     assert not looks_like_host(word)
 
@@ -164,6 +168,8 @@ def test_many_files_take_linear_time() -> None:
     assert len(sources_of(paths)) == 5000
 
 
-@pytest.mark.parametrize("path", ["", "/", "a/" * 500, "-" * 5000, "rank" * 3000, "\udcff.log", "1" * 5000, "a.b" * 999])
+@pytest.mark.parametrize(
+    "path", ["", "/", "a/" * 500, "-" * 5000, "rank" * 3000, "\udcff.log", "1" * 5000, "a.b" * 999]
+)
 def test_hostile_names_are_survived(path: str) -> None:
     assert source_of(path).rank is None

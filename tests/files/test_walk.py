@@ -8,6 +8,7 @@ import os
 import random
 import socket
 import struct
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from triage.files.open import chunks
 from triage.files.walk import collect
 
 
-def made(folder: Path, files: dict[str, bytes | str]) -> str:
+def made(folder: Path, files: Mapping[str, bytes | str]) -> str:
     for name, data in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,7 +36,18 @@ def shown(*paths: str) -> list[str]:
 
 
 def test_odd_names_are_logs(tmp_path: Path) -> None:
-    names = ["log", "result_4.txt", "a.err", "a.out", "a.log.1", "a.stderr", ".hidden", "sub/x/y", "error.json", "1"]
+    names = [
+        "log",
+        "result_4.txt",
+        "a.err",
+        "a.out",
+        "a.log.1",
+        "a.stderr",
+        ".hidden",
+        "sub/x/y",
+        "error.json",
+        "1",
+    ]
     assert shown(made(tmp_path, dict.fromkeys(names, "text\n"))) == sorted(names)
 
 
@@ -45,7 +57,9 @@ def test_empty_file_is_read(tmp_path: Path) -> None:
 
 def test_files_of_a_job_folder_that_are_no_logs_are_skipped_with_a_reason(tmp_path: Path) -> None:
     names = ["train.py", "run.sh", "x.slurm", "x.sbatch", "c.toml", "c.yaml", "c.yml", "README.md", "n.ipynb"]
-    folder = made(tmp_path, {**dict.fromkeys(names, "CUDA out of memory\n"), "metrics.json": "{}", "a.log": "x\n"})
+    folder = made(
+        tmp_path, {**dict.fromkeys(names, "CUDA out of memory\n"), "metrics.json": "{}", "a.log": "x\n"}
+    )
     assert shown(folder) == ["a.log"]
     assert set(reasons(folder)) == {*names, "metrics.json"}
     assert all(reasons(folder).values())
@@ -76,7 +90,9 @@ def test_binaries_are_known_by_content(tmp_path: Path) -> None:
 
 
 def test_core_dump(tmp_path: Path) -> None:
-    folder = made(tmp_path, {"core.1234": b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x04\x00" + bytes(50), "a.log": ""})
+    folder = made(
+        tmp_path, {"core.1234": b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x04\x00" + bytes(50), "a.log": ""}
+    )
     assert reasons(folder) == {"core.1234": "core dump"}
 
 
@@ -139,7 +155,10 @@ def test_unreadable_file_and_folder(tmp_path: Path) -> None:
     (tmp_path / "no.log").chmod(0)
     (tmp_path / "shut").chmod(0)
     try:
-        assert reasons(folder) == {"no.log": "permission denied", "shut": "folder cannot be read: Permission denied"}
+        assert reasons(folder) == {
+            "no.log": "permission denied",
+            "shut": "folder cannot be read: Permission denied",
+        }
     finally:
         (tmp_path / "shut").chmod(0o755)
 
@@ -185,7 +204,12 @@ def test_argument_inside_a_torchrun_tree_still_says_the_local_rank(tmp_path: Pat
 def test_folders_above_the_argument_say_nothing(tmp_path: Path) -> None:
     folder = made(tmp_path / "node-3" / "rank_5" / "job-99999", {"train.log": "x"})
     (one,) = collect([folder]).inputs
-    assert (one.source.rank, one.source.node, one.source.node_rank, one.source.job) == (None, None, None, None)
+    assert (one.source.rank, one.source.node, one.source.node_rank, one.source.job) == (
+        None,
+        None,
+        None,
+        None,
+    )
 
 
 def test_standard_input_can_be_read_twice() -> None:
@@ -221,7 +245,9 @@ def test_name_that_is_no_utf8_is_shown_and_opened(tmp_path: Path) -> None:
         ({"a.pt": b"PK\x03\x04"}, "a.pt", "binary"),
     ],
 )
-def test_nothing_to_read_says_why(tmp_path: Path, files: dict[str, bytes | str], argument: str, words: str) -> None:
+def test_nothing_to_read_says_why(
+    tmp_path: Path, files: dict[str, bytes | str], argument: str, words: str
+) -> None:
     made(tmp_path, files)
     with pytest.raises(InputError) as caught:
         collect([str(tmp_path / argument)])

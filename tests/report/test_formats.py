@@ -10,11 +10,69 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.report.samples import HEALTHY, HOSTILE, OOM, SAMPLES, UNKNOWN
-from triage.core.cause.verdict import FACT_NAMES, PHASES, Evidence, Root, Verdict
+from triage.core.cause.verdict import (
+    FACT_NAMES,
+    PHASES,
+    ChainLink,
+    Downstream,
+    Evidence,
+    FrameView,
+    Root,
+    Scanned,
+    Skipped,
+    Verdict,
+)
 from triage.report import FORMATS, Options, view_of
 from triage.report.schema import SCHEMAS, schema_text
 from triage.report.text import columns, shortened, wrapped
+
+OOM = Verdict(
+    failed=True,
+    category="oom",
+    rule="oom/cuda",
+    ended=True,
+    confidence="high",
+    summary="rank 5 (node-a, GPU 5) ran out of GPU memory in backward: tried 2.00 GiB, 1.20 GiB free of 79.15 GiB",
+    root=Root(
+        rank=5,
+        ranks="5",
+        local_rank=5,
+        node="node-a",
+        gpu=5,
+        time="2026-12-01T10:03:07.123456",
+        time_source="line",
+        exception="torch.OutOfMemoryError",
+        message="CUDA out of memory. Tried to allocate 2.00 GiB. GPU 5 has a total capacity of 79.15 GiB.\nSee the docs.",
+        frame=FrameView("/lustre/fsw/portfolios/team/users/someone/megatron/core/tensor_parallel/layers.py", 1001, "forward"),
+        chain=(ChainLink("ValueError", "first", FrameView("a.py", None, "")), ChainLink(None, "", None)),
+        phase="backward",
+        attribution="tag",
+        evidence=Evidence("node-a.err", 120, 141),
+    ),
+    facts={"world_size": 16, "tp": 2, "dp": 4, "pp": 2, "requested_gib": 2.0, "gpu_total_gib": 79.15, "last_iteration": 1200},
+    downstream=(Downstream("nccl", "nccl/watchdog-timeout", "0-4,6-15", 15, Evidence("node-b.err", 88, 88)),),
+    next_steps=("Lower --micro-batch-size.", "Turn on recompute."),
+    reasons=("rank 5's traceback precedes every NCCL error by 10 min 2 s (node-a.err:120 before node-b.err:88)",),
+    unexplained=(Downstream("network", "network/dns", "", 0, None),),
+    attempt=2,
+    attempts=2,
+    slurm={"job_id": "123456", "state": "FAILED", "reason": "NonZeroExitCode", "exit_code": 1, "signal": 0,
+           "restarts": 1, "nodes": "gpu[1-2]", "submitted": None, "started": None, "ended": None},
+    scanned=Scanned(16, 123456, None, "0-15", "", (Skipped("core.1234", "binary"),)),
+    job="123456",
+    other_jobs=("123455",),
+)  # fmt: skip
+
+HEALTHY = Verdict(False, "none", None, True, "high", "no failure: training finished", None, {})
+UNKNOWN = Verdict(True, "unknown", None, False, "low", "the run failed; the logs do not show why", None, {})
+SAMPLES = {"oom": OOM, "healthy": HEALTHY, "unknown": UNKNOWN}
+
+HOSTILE = (
+    "\x1b[31mred\x1b[0m \x1b]0;title\x07 \x9b2J \x90q\x9c \u202eevil\u202c zero\u200bwidth \r\n::error file=x::pwned "
+    "\n::set-output name=a::b\n##[command]x `` ``` ~~~ <script>x</script> [link](http://x) [bold]x[/bold] @someone #12 | % \x00\x07 \ud800"
+)
+"""Everything that a terminal, Markdown or a workflow runner could take for an order."""
+
 
 SCHEMA = json.loads(schema_text("verdict"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -137,7 +195,13 @@ def test_answer_stands_in_the_first_lines() -> None:
 
 def test_text_shows_the_evidence() -> None:
     out = rendered(OOM, "text", 200)
-    for part in ("node-a.err:120-141", "layers.py:1001 in forward", "ranks 0-4,6-15  node-b.err:88", "2 of 2", "core.1234 (binary)"):
+    for part in (
+        "node-a.err:120-141",
+        "layers.py:1001 in forward",
+        "ranks 0-4,6-15  node-b.err:88",
+        "2 of 2",
+        "core.1234 (binary)",
+    ):
         assert part in out
 
 
@@ -174,7 +238,9 @@ def test_github_is_one_command_on_the_line_of_the_evidence() -> None:
     out = rendered(poisoned(OOM, HOSTILE), "github")
     assert len(out.splitlines()) == 1
     assert out.count("::") == 2
-    assert re.match(r"::error file=node-a\.err [^:,]*,line=120,endLine=141,title=triage%3A oom/cuda::rank 5", out)
+    assert re.match(
+        r"::error file=node-a\.err [^:,]*,line=120,endLine=141,title=triage%3A oom/cuda::rank 5", out
+    )
     assert rendered(HEALTHY, "github").startswith("::notice title=triage%3A none::no failure")
 
 
@@ -198,3 +264,19 @@ def test_markdown_fence_outlasts_the_message() -> None:
     out = rendered(replace(OOM, root=root), "markdown")
     assert "````text\n" in out
     assert out.count("\n````\n") == 1
+
+
+def test_effects_that_read_the_same_are_told_once() -> None:
+    effect = Downstream("nccl", "nccl/watchdog-timeout", "0-4", 5, Evidence("b.err", 8, 8))
+    later = replace(effect, first=Evidence("b.err", 90, 90))
+    verdict = replace(OOM, downstream=(effect, later, replace(later, ranks="7")))
+    out = rendered(verdict, "text")
+    assert "nccl/watchdog-timeout on ranks 0-4 (2 times)  b.err:8\n" in out
+    assert "nccl/watchdog-timeout on rank 7  b.err:90\n" in out
+
+
+def test_effect_of_unknown_ranks_claims_no_number() -> None:
+    verdict = replace(
+        OOM, downstream=(Downstream("hardware", "hardware/xid", "", 1, Evidence("kern.log", 3, 3)),)
+    )
+    assert "hardware/xid  kern.log:3\n" in rendered(verdict, "text")

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triage.report.mask import MASK, clean, code_block, code_span, for_github, for_markdown, mask_secrets, safe
+from triage.report.mask import (
+    MASK,
+    clean,
+    code_block,
+    code_span,
+    for_github,
+    for_markdown,
+    mask_secrets,
+    safe,
+)
 
 SECRETS: list[tuple[str, str]] = [
     ("login with hf_" + "aB3" * 11, "aB3aB3"),
@@ -81,7 +90,9 @@ def test_ordinary_log_text_is_left_alone(text: str) -> None:
 
 
 def test_no_terminal_control_is_left() -> None:
-    text = clean("a\x1b[31mb\x1b[0m\x1b]8;;http://x\x07c\x1b]8;;\x1b\\d\x9b1me\x90q\x9cf\u202eg\u200bh\r\ni\rj\x00k\x1bcl\ufeff\ud800\tm")
+    text = clean(
+        "a\x1b[31mb\x1b[0m\x1b]8;;http://x\x07c\x1b]8;;\x1b\\d\x9b1me\x90q\x9cf\u202eg\u200bh\r\ni\rj\x00k\x1bcl\ufeff\ud800\tm"
+    )
     assert text == "abcdefgh\ni\njkl\ufffd\tm"
 
 

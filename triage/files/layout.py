@@ -40,6 +40,8 @@ _JOB_WORD = re.compile(_B + r"(?:slurm|job[-_]?id|job|jobid)[-_.=]?(\d{1,9})(?:_
 _SUBMITIT = re.compile(r"(?:^|[-_.])(\d{1,9})(?:_(\d{1,7}))?_(\d{1,6})_log$")
 _NEMO_RUN = re.compile(r"(?:^|-)log-[\w.-]+_(\d{3,9})_(\d{1,3})$")
 _NUMBER = re.compile(r"(?:^|(?<=[-_.]))(\d{3,9})" + _E)
+_DEPTH = 16
+"""Folders above a file that are looked at."""
 _TAIL = re.compile(r"(.*[-_])(\d{1,4})")
 _ATTEMPT = re.compile(r"attempt[-_](\d{1,5})", re.I)
 
@@ -53,7 +55,8 @@ def sources_of(paths: Sequence[str]) -> list[Source]:
     """What each path says, given the others: whether numbers are those of nodes or tasks only the set can tell."""
     names = _without_ordering([_Name.of(path) for path in paths])
     family = _Family.of(names)
-    sources = [_source(name, family) for name in names]
+    folders: dict[tuple[str, ...], Source] = {}
+    sources = [_source(name, family, folders) for name in names]
     jobs = {source.job for source in sources}
     return [
         replace(source, job=name.run_id)
@@ -78,7 +81,8 @@ class _Name:
 
     @classmethod
     def of(cls, path: str) -> _Name:
-        *folders, file = path.replace("\\", "/").split("/")
+        *folders, file = path.split("/")
+        folders = folders[-_DEPTH:]
         file = file[:255]
         bare = _COMPRESSED.sub("", file)
         stem = _ROTATED.sub("", _SUFFIX.sub("", bare))
@@ -144,19 +148,30 @@ def _counting(seen: dict[tuple[str, str], set[int]]) -> frozenset[tuple[str, str
     )
 
 
-def _source(name: _Name, family: _Family) -> Source:
-    source = Source(name.path, stream=name.stream)
+def _source(name: _Name, family: _Family, folders: dict[tuple[str, ...], Source]) -> Source:
+    source = replace(_said_by_folders(name.folders, family, folders), path=name.path, stream=name.stream)
     if name.file.lower().endswith("error.json"):
         source = replace(source, kind="error-file")
     elif kernel := _KERNEL.fullmatch(name.stem):
         host = next((word for word in kernel.groups() if word and may_be_host(word)), None)
-        source = replace(source, kind="kernel", node=host)
-    for depth, folder in enumerate(name.folders):
-        source = _said_by_folder(source, folder, "/".join(name.folders[:depth]), family)
+        source = replace(source, kind="kernel", node=source.node or host)
     source = _torchrun(source, name)
     if source.kind == "kernel" or _RAY.match(name.file):
         return source
     return _said_by_file(source, name, family)
+
+
+def _said_by_folders(
+    folders: tuple[str, ...], family: _Family, known: dict[tuple[str, ...], Source]
+) -> Source:
+    """What the folders say, inner ones last; `known` holds those that other files were in."""
+    source = Source("")
+    for depth, folder in enumerate(folders):
+        below = folders[: depth + 1]
+        if below not in known:
+            known[below] = _said_by_folder(source, folder, "/".join(folders[:depth]), family)
+        source = known[below]
+    return source
 
 
 def _torchrun(source: Source, name: _Name) -> Source:

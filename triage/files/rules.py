@@ -20,7 +20,9 @@ def shipped_folder() -> Path:
     for folder in (package / "_rules", package.parent / "rules"):
         if (folder / "taxonomy.toml").is_file():
             return folder
-    raise InputError(f"the shipped rules are missing: neither {package / '_rules'} nor {package.parent / 'rules'}")
+    raise InputError(
+        f"the shipped rules are missing: neither {package / '_rules'} nor {package.parent / 'rules'}"
+    )
 
 
 def user_folder(environment: Mapping[str, str]) -> Path | None:

@@ -267,7 +267,8 @@ def _nothing(paths: Sequence[str], skipped: list[Skipped]) -> str:
     if not skipped:
         return f"{where}: nothing to read, the folder is empty; name the folder that holds the job's logs"
     if len(skipped) == 1:
-        return f"{where}: nothing to read, {skipped[0].path} was skipped: {skipped[0].reason}"
+        hint = "; to read a pipe, send it to `triage explain -`" if skipped[0].reason == "FIFO" else ""
+        return f"{where}: nothing to read, {skipped[0].path} was skipped: {skipped[0].reason}{hint}"
     reasons = Counter(
         one.reason if not one.reason.startswith("same file") else "same file twice" for one in skipped
     )

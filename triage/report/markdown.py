@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from triage.report.mask import code_block, code_span, for_markdown
-from triage.report.view import Options, View, effect_text, frame_text, lines_text
+from triage.report.view import Options, View, effect_lines, frame_text, lines_text
 
 _MESSAGE_LINES = 20
 
@@ -30,14 +30,13 @@ def render(view: View, options: Options) -> str:  # noqa: ARG001
         lines = view.exception.splitlines()
         more = [f"... ({len(lines) - _MESSAGE_LINES} more lines)"] if len(lines) > _MESSAGE_LINES else []
         parts.append(code_block("\n".join(lines[:_MESSAGE_LINES] + more)))
-    effects = [*verdict.downstream, *verdict.unexplained]
-    if effects:
-        parts.append("**Downstream**" if not verdict.unexplained else "**Other failures**")
-        parts.append(
-            _bullets(
-                f"{for_markdown(effect_text(e))} {code_span(lines_text(e.first))}".rstrip() for e in effects
+    for label, effects in (("Downstream", verdict.downstream), ("Not explained", verdict.unexplained)):
+        if effects:
+            parts.append(f"**{label}**")
+            told = effect_lines(effects)
+            parts.append(
+                _bullets(f"{for_markdown(text)} {code_span(place)}".rstrip() for text, place in told)
             )
-        )
     if verdict.next_steps:
         parts.append("**Next steps**")
         parts.append("\n".join(f"{n}. {for_markdown(step)}" for n, step in enumerate(verdict.next_steps, 1)))

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 
 from triage.core.cause.verdict import Downstream
-from triage.report.view import Options, View, effect_text, frame_text, lines_text
+from triage.report.view import Options, View, effect_lines, frame_text, lines_text
 
 _LABEL = 12
 _NARROW = 60
@@ -97,8 +97,7 @@ class _Page:
         """What followed from the root, each with the place where it shows first."""
         lines: list[str] = []
         room = self._width - self._indent
-        for effect in effects:
-            text, place = effect_text(effect), lines_text(effect.first)
+        for text, place in effect_lines(effects):
             if place and columns(text) + 2 + columns(place) <= room:
                 lines.append(f"{text}  {place}")
                 continue
@@ -152,6 +151,7 @@ def _pieces(text: str, width: int) -> Iterator[str]:
     for word in re.split(r"\s+", text.strip()):
         while columns(word) > width:
             cut = _fitting(word, width)
+            cut = word.rfind("/", cut // 2, cut) + 1 or cut
             yield word[:cut]
             word = word[cut:]
         if word:

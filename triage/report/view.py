@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -158,10 +159,14 @@ def frame_text(frame: FrameView | None) -> str:
     return f"{frame.file}{line} in {frame.function}" if frame.function else f"{frame.file}{line}"
 
 
-def effect_text(effect: Downstream) -> str:
-    """`nccl/watchdog-timeout on ranks 0-4,6-15`."""
-    ranks = of_ranks(effect.ranks) or (f"{effect.count} ranks" if effect.count else "")
-    return f"{effect.rule or effect.category} on {ranks}" if ranks else effect.rule or effect.category
+def effect_lines(effects: Iterable[Downstream]) -> tuple[tuple[str, str], ...]:
+    """`nccl/watchdog-timeout on ranks 0-4,6-15` and where it shows first; what reads the same is told once."""
+    places: dict[str, list[str]] = {}
+    for effect in effects:
+        ranks = of_ranks(effect.ranks) or (f"{effect.count} ranks" if effect.count > 1 else "")
+        name = effect.rule or effect.category
+        places.setdefault(f"{name} on {ranks}" if ranks else name, []).append(lines_text(effect.first))
+    return tuple((f"{text} ({len(p)} times)" if len(p) > 1 else text, p[0]) for text, p in places.items())
 
 
 def bytes_text(count: int) -> str:

@@ -35,7 +35,8 @@ def test_offsets_stay_inside_the_data_and_in_order(data: bytes, base: int) -> No
 def test_each_line_is_its_own_bytes_decoded_alone(data: bytes) -> None:
     for line in decode_lines(data, 0):
         alone = decode_lines(data[line.offset : line.end], 0)
-        assert not line.text or [line.text] == [a.text for a in alone] or line.text in "".join(a.text for a in alone)
+        if line.text.strip():
+            assert [line.text] == [a.text for a in alone]
 
 
 @given(BYTES, st.data())
@@ -48,10 +49,14 @@ def test_splitting_at_any_line_border_gives_the_same_lines(data: bytes, draw: st
 @given(BYTES)
 def test_text_holds_no_control_characters(data: bytes) -> None:
     for text in texts(data):
-        assert not any(ord(c) < 32 and c != "\t" or 0x7F <= ord(c) < 0xA0 for c in text)
+        assert not any((ord(c) < 32 and c != "\t") or 0x7F <= ord(c) < 0xA0 for c in text)
 
 
-@given(st.lists(st.text(st.characters(exclude_categories=("C",)), max_size=30).filter(lambda t: "error: " not in t)))
+@given(
+    st.lists(
+        st.text(st.characters(exclude_categories=("C",)), max_size=30).filter(lambda t: "error: " not in t)
+    )
+)
 def test_plain_text_comes_back_as_it_was(lines: list[str]) -> None:
     data = "".join(line + "\n" for line in lines).encode()
     got = decode_lines(data, 0)
@@ -66,7 +71,10 @@ def test_crlf_is_a_line_break_and_not_a_state() -> None:
 def test_traceback_after_a_carriage_return_is_a_line_of_its_own() -> None:
     data = b"\r  0%|          | 0/50 [00:00<?, ?it/s]\rTraceback (most recent call last):\n"
     lines = decode_lines(data, 100)
-    assert [line.text for line in lines] == ["  0%|          | 0/50 [00:00<?, ?it/s]", "Traceback (most recent call last):"]
+    assert [line.text for line in lines] == [
+        "  0%|          | 0/50 [00:00<?, ?it/s]",
+        "Traceback (most recent call last):",
+    ]
     assert data[lines[1].offset - 100 : lines[1].end - 100] == b"Traceback (most recent call last):"
     assert [line.part for line in lines] == [0, 1]
 
@@ -74,7 +82,10 @@ def test_traceback_after_a_carriage_return_is_a_line_of_its_own() -> None:
 def test_text_glued_behind_a_bar_is_a_line_of_its_own() -> None:
     data = BAR + b"Traceback (most recent call last):\n" + BAR + b"[rank1]: ValueError: x\n"
     lines = decode_lines(data, 0)
-    assert [line.text for line in lines][1::2] == ["Traceback (most recent call last):", "[rank1]: ValueError: x"]
+    assert [line.text for line in lines][1::2] == [
+        "Traceback (most recent call last):",
+        "[rank1]: ValueError: x",
+    ]
     assert data[lines[1].offset : lines[1].end] == b"Traceback (most recent call last):"
 
 
@@ -98,7 +109,10 @@ def test_carriage_return_state_that_is_no_bar_is_never_dropped() -> None:
 
 def test_slurm_daemon_glued_to_an_unfinished_line_is_a_line_of_its_own() -> None:
     data = b"step 12 loss 3slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED AT 2026-12-01T10:00:00 ***\n"
-    assert texts(data) == ["step 12 loss 3", "slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED AT 2026-12-01T10:00:00 ***"]
+    assert texts(data) == [
+        "step 12 loss 3",
+        "slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED AT 2026-12-01T10:00:00 ***",
+    ]
     both = b"a[2026-03-25T10:34:07.530] error: *** STEP 1 ON n [2026-03-25T10:34:07.531] error: *** JOB 1 ON n ***\n"
     assert len(texts(both)) == 3
 
@@ -114,7 +128,8 @@ def test_escapes_go_and_their_text_stays() -> None:
 
 
 def test_unfinished_escape_does_not_eat_the_line() -> None:
-    assert texts(b"\x1b[31 Traceback\nnext\x1b\n") == ["raceback", "next"] or texts(b"\x1b[31mTraceback") == ["Traceback"]
+    assert texts(b"\x1b]0;no end\nnext\x1b\n\x1b[31") == ["", "next", ""]
+    assert texts(b"\x1b[31mTraceback\x1b[") == ["Traceback"]
 
 
 def test_invalid_utf8_is_replaced_and_its_bytes_are_kept_for_joining() -> None:
@@ -140,7 +155,18 @@ def test_huge_line_keeps_head_and_tail_and_cuts_no_character() -> None:
 
 
 def test_hostile_bytes_take_linear_time() -> None:
-    for unit in (b"%|", b"%||[", b"%||[[]", b"\x1b]", b"\x1b[", b"\r%|", b"\r5%", b"it/s]%|| [1:", b"\x1bP", b"error: [2026-"):
+    for unit in (
+        b"%|",
+        b"%||[",
+        b"%||[[]",
+        b"\x1b]",
+        b"\x1b[",
+        b"\r%|",
+        b"\r5%",
+        b"it/s]%|| [1:",
+        b"\x1bP",
+        b"error: [2026-",
+    ):
         started = time.process_time()
         decode_lines(unit * (400_000 // len(unit)), 0)
         assert time.process_time() - started < 3, unit

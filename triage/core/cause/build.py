@@ -31,6 +31,8 @@ from triage.core.rules.template import fill
 
 _ON_HOST = re.compile(r"\bON (\S+) CANCELLED")
 
+_NODE_WORD = re.compile(r"\bnode[ :=]+([A-Za-z][\w.-]*\d[\w.-]*)")
+
 LineNumbers = Callable[[int, Sequence[int]], Sequence[int]]
 
 
@@ -141,6 +143,7 @@ def _root(job: JobLog, outcome: Outcome, places: _Places) -> Root | None:
         node = job.world.host_of.get(rank)
     node = node or _named_node(job, o)
     link = o.exception
+    echo = _echo(outcome, o, rank)
     time, time_source = _time(job, o)
     return Root(
         rank=rank,
@@ -153,8 +156,8 @@ def _root(job: JobLog, outcome: Outcome, places: _Places) -> Root | None:
         exception=link.exception if link and o.rule.role is not Role.TEARDOWN else None,
         message=_message(outcome, o),
         frame=_frame(link),
-        chain=_chain(o),
-        phase=_phase(job, outcome),
+        chain=_chain(o, echo),
+        phase=_phase(job, outcome, echo),
         attribution=attribution,
         evidence=places.evidence(o.event.span),
     )
@@ -166,12 +169,24 @@ def _named_node(job: JobLog, o: Occurrence) -> str | None:
     for name in ("failed_node", "node", "host"):
         if value := o.captures.get(name):
             return value
+    if said := _NODE_WORD.search(o.text[:2000]):
+        return said[1]
+    hosts = _hosts(job)
     on = _ON_HOST.search(o.text) if o.rule.scheduler else None
-    if on is None:
-        return None
-    hosts = {h.split(".")[0] for h in (*job.world.host_of.values(), *job.world.offset_of_host)}
-    hosts |= {s.node.split(".")[0] for s in job.sources if s.node}
-    return on[1] if hosts <= {on[1].split(".")[0]} else None
+    if on is not None:
+        return on[1] if {_short(h) for h in hosts} <= {_short(on[1])} else None
+    return min(hosts, key=len) if len({_short(h) for h in hosts}) == 1 else None
+
+
+def _hosts(job: JobLog) -> set[str]:
+    """All hosts that the logs name as the job's."""
+    hosts = {*job.world.host_of.values(), *job.world.offset_of_host, *job.world.host_of_task.values()}
+    hosts |= {s.node for s in job.sources if s.node} | {o.where.node for o in job.occurrences if o.where.node}
+    return hosts | {e.where.node for e in job.exits if e.where.node}
+
+
+def _short(host: str) -> str:
+    return host.split(".")[0]
 
 
 def _message(outcome: Outcome, o: Occurrence) -> str:
@@ -225,13 +240,28 @@ def _view(frame: Frame) -> FrameView:
     return FrameView(frame.file, frame.line, frame.function)
 
 
-def _chain(o: Occurrence) -> tuple[ChainLink, ...]:
+def _echo(outcome: Outcome, o: Occurrence, rank: int | None) -> Trace | None:
+    """Where a line is the root: the traceback in which the same process, or the first victim, then died."""
+    if isinstance(o.event, Trace) or o.rule.scheduler:
+        return None
+    incidents = (*((outcome.root,) if outcome.root else ()), *outcome.downstream)
+    traces = [x for i in incidents if i.rule.role is not Role.TEARDOWN for x in i.occurrences if isinstance(x.event, Trace)]
+    own = [x for x in traces if rank is not None and x.where.rank == rank]
+    near = own or [x for x in traces if x.where.rank is None and x.place[0] == o.place[0] and x.place[1] > o.place[1]]
+    first = min(near, key=lambda x: x.place[1], default=None)
+    return first.event if first is not None and isinstance(first.event, Trace) else None
+
+
+def _chain(o: Occurrence, echo: Trace | None) -> tuple[ChainLink, ...]:
+    if echo is not None:
+        links = tuple(ChainLink(x.exception, x.message, _frame(x)) for x in echo.links)
+        return (ChainLink(None, o.text, None), *links)
     if not isinstance(o.event, Trace) or len(o.event.links) < 2:
         return ()
     return tuple(ChainLink(x.exception, x.message, _frame(x)) for x in o.event.links)
 
 
-def _phase(job: JobLog, outcome: Outcome) -> str | None:
+def _phase(job: JobLog, outcome: Outcome, echo: Trace | None) -> str | None:
     o = outcome.occurrence
     if o is None:
         return None
@@ -239,6 +269,10 @@ def _phase(job: JobLog, outcome: Outcome) -> str | None:
         links = o.event.links
         own = links.index(o.exception) if o.exception in links else len(links) - 1
         for link in (links[own], *links[own + 1 :], *reversed(links[:own])):
+            if phase := phase_of(link.frames, job.ruleset.frames):
+                return phase
+    if echo is not None:
+        for link in reversed(echo.links):
             if phase := phase_of(link.frames, job.ruleset.frames):
                 return phase
     return o.rule.phase or None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from triage.core.cause.attempts import Attempt
@@ -17,10 +18,12 @@ from triage.core.cause.rootcause import Selection, select
 from triage.core.cause.timeline import build_timeline
 from triage.core.cause.verdict import Verdict
 from triage.core.cause.where import Where, World, build_world
-from triage.core.events.model import Collective, Exit, Facts, Progress, Trace
+from triage.core.events.model import Collective, Event, Exit, Facts, Message, Progress, Trace, Words
 from triage.core.logs.record import Stamp
 from triage.core.logs.source import Source
 from triage.core.rules.ruleset import RuleSet
+
+_PID = re.compile(r"\bpid=(\d{1,10})\b")
 
 LineNumbers = Callable[[int, Sequence[int]], Sequence[int]]
 
@@ -74,6 +77,9 @@ def resolve(attempt: Attempt, feeds: Sequence[Fed], ruleset: RuleSet) -> JobLog:
         ],
         ruleset=ruleset,
         facts=facts,
+        words=[
+            (e, world.resolve(sources[e.span.source], e.span.source, e.tags)) for e in events if isinstance(e, Words)
+        ],
         ranks_seen=_ranks_seen(feeds, world, attempt),
     )
 
@@ -131,7 +137,8 @@ def _occurrences(
         if match is None:
             continue
         event = k.event
-        where = where_of_exit.get(id(event)) or world.resolve(
+        where = where_of_exit.get(id(event)) or _by_pid(match.captures, sources[event.span.source], event, world)
+        where = where or world.resolve(
             sources[event.span.source], event.span.source, event.tags
         )
         if match.link is not None and isinstance(event, Trace) and event.links[match.link].rank is not None:
@@ -145,6 +152,16 @@ def _occurrences(
             Occurrence(event, match.rule, match.link, match.captures, where, bounds, where.rank in died)
         )
     return found
+
+
+def _by_pid(captures: Mapping[str, str], source: Source, event: Event, world: World) -> Where | None:
+    """A kernel line names the process that it is about."""
+    pid, node = captures.get("pid"), event.tags.node or source.node
+    if pid is None and isinstance(event, Message) and (event.dialect == "kernel" or source.kind == "kernel"):
+        pid = found[1] if (found := _PID.search(event.text)) else None
+    if pid is None or not pid.isdigit():
+        return None
+    return world.by_pid(int(pid), node)
 
 
 def _exit_bounds(clock: Clock, event: Exit) -> Bounds:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from triage.core.cause.clock import Bounds, Clock
 from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.timeline import Timeline
 from triage.core.cause.where import Where, World
-from triage.core.events.model import Collective, Exit
+from triage.core.events.model import Collective, Exit, Words
 from triage.core.logs.source import Source
 from triage.core.rules.ruleset import RuleSet
 
@@ -63,8 +63,8 @@ class JobLog:
     facts: dict[str, int | float | None]
     ranks_seen: frozenset[int] = frozenset()
     """Ranks that wrote at least one line."""
-    ends: dict[int, float] = field(default_factory=dict)
-    """Source -> its latest stamp."""
+    words: Sequence[tuple[Words, Where]] = ()
+    """Plain lines right before reports of failures."""
 
     def failing_exits(self) -> list[ResolvedExit]:
         return [e for e in self.exits if e.failing]

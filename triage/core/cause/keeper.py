@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from triage.core.events.model import Collective, Event, Exit, Facts, Mark, Message, Progress, Trace
+from triage.core.events.model import Collective, Event, Exit, Facts, Mark, Message, Progress, Trace, Words
 from triage.core.logs.record import Stamp, Tags
 from triage.core.rules.engine import Engine, Match
 from triage.core.rules.model import FALLBACK, Role
@@ -134,4 +134,6 @@ def _key(event: Event, matches: Sequence[Match]) -> object:
         return (Mark, event.span.first)
     if isinstance(event, Progress):
         return (Progress, event.kind)
+    if isinstance(event, Words):
+        return (Words, stream)
     return type(event)

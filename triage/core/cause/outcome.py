@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from triage.core.cause.clock import Bounds
 from triage.core.cause.culprit import Blame, culprit_of
 from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.joblog import JobLog, Reason, ResolvedExit
-from triage.core.cause.rootcause import Selection, earliest_symptom
-from triage.core.events.model import Exit
-from triage.core.rules.model import Role, Rule
+from triage.core.cause.rootcause import Selection
+from triage.core.cause.where import Where
+from triage.core.events.model import Exit, Message, Trace, Words
+from triage.core.rules.model import On, Role, Rule
 
 KILLERS = frozenset({"timeout", "cancelled"})
 """Categories of the scheduler's statements that may have ended a run that was already dead or done."""
@@ -127,7 +129,7 @@ def _ended_from_outside(job: JobLog, selection: Selection) -> Outcome | None:
     signs = [i for i in selection.unexplained if i.role is Role.TEARDOWN and i.category == "cancelled"]
     if not signs or job.timeline.finished is not None:
         return None
-    first = signs[0]
+    first = min(signs, key=lambda i: not isinstance(i.first.event, Trace))
     return Outcome(
         True,
         "cancelled",
@@ -178,9 +180,6 @@ def _unknown_exit(job: JobLog, selection: Selection, bad: list[ResolvedExit]) ->
 
 
 def _bare(e: ResolvedExit) -> Occurrence:
-    from triage.core.cause.clock import Bounds
-    from triage.core.rules.model import On
-
     rule = Rule("unknown/exit", "unknown", "a process ended badly", Role.ROOT, On.EXIT, ())
     bounds = Bounds() if e.time is None else Bounds(e.time, e.time + 1.0)
     return Occurrence(e.exit, rule, None, {}, e.where, bounds)
@@ -238,8 +237,12 @@ def _collective(job: JobLog, selection: Selection, root: Incident) -> Outcome:
     """Only collective failures: the earliest symptom speaks, the culprit is whoever is missing or odd."""
     downstream = (root, *selection.downstream)
     blame = culprit_of(job, downstream)
-    symptom = root.first if root.rule.specificity > 30 else (earliest_symptom([root]) or root.first)
+    if root.category == "python":
+        return _swallowed(job, selection, root)
+    symptom = _spokesman(root)
     if silent := _left_without_a_word(job, blame, downstream):
+        if told := _last_words(job, silent):
+            return _gave_up(job, selection, silent, told, downstream)
         bare = _unknown_exit(job, selection, [silent])
         return replace(bare, downstream=downstream, reasons=(*bare.reasons, *blame.reasons))
     symptoms = tuple(
@@ -270,10 +273,57 @@ def _left_without_a_word(job: JobLog, blame: Blame, symptoms: tuple[Incident, ..
     )
 
 
+def _last_words(job: JobLog, silent: ResolvedExit) -> tuple[Words, Where] | None:
+    """The plain line that only the rank which left can have printed: `sys.exit("text")` leaves no traceback."""
+    mine = [w for w in job.words if w[1].rank == silent.where.rank]
+    if not mine and silent.exit.exitcode == 1:
+        mine = [w for w in job.words if w[1].rank is None and w[0].span.source == silent.exit.span.source]
+    return min(mine, key=lambda w: w[0].span.first, default=None)
+
+
+def _gave_up(
+    job: JobLog, selection: Selection, silent: ResolvedExit, told: tuple[Words, Where], downstream: tuple[Incident, ...]
+) -> Outcome:
+    words, where = told
+    rule = job.ruleset.get("python/exit-text") or _bare(silent).rule
+    attribution = "inferred" if where.rank is None else where.attribution
+    event = Message(words.span, words.tags, words.when, words.text)
+    return Outcome(
+        True,
+        "python",
+        True,
+        rule=rule,
+        occurrence=Occurrence(
+            event, rule, None, {"message": words.text}, replace(silent.where, attribution=attribution), Bounds(), True
+        ),
+        downstream=downstream,
+        reasons=(
+            Reason(
+                f"rank {silent.where.rank} ended first with exit code {silent.exit.exitcode} ({{0}}) and no traceback; "
+                "the line before ({1}) reads like its last words",
+                ((silent.exit.span.source, silent.exit.span.first), (words.span.source, words.span.first)),
+            ),
+            *selection.reasons,
+        ),
+    )
+
+
+def _swallowed(job: JobLog, selection: Selection, root: Incident) -> Outcome:
+    """A line says that something failed, and not what."""
+    o = _spokesman(root)
+    return Outcome(
+        True,
+        "unknown",
+        True,
+        occurrence=o,
+        root=root,
+        downstream=selection.downstream,
+        unexplained=selection.unexplained,
+        reasons=(Reason(f"{root.rule.title} ({{0}}); what failed is not in the logs", (o.place,)), *selection.reasons),
+        summary=f"{root.rule.title}; the logs do not show why",
+    )
+
+
 def _without(incident: Incident, rank: int | None) -> Incident:
     kept = tuple(o for o in incident.occurrences if rank is None or o.where.rank != rank)
     return replace(incident, occurrences=kept) if kept else incident
-
-
-def is_exit(o: Occurrence) -> bool:
-    return isinstance(o.event, Exit)

@@ -8,6 +8,7 @@ ranks that are silent; and last, exits that nobody explains.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,14 @@ from triage.core.cause.joblog import JobLog, Reason
 from triage.core.events.model import Exit, Message, Trace
 from triage.core.rules.model import FALLBACK, WEAK, Role
 from triage.core.rules.ruleset import CauseEdge
+
+ABORT = 6
+NEAR = 4 << 10
+"""Bytes within which two lines of one stream are about one failure."""
+
+_CLOSED = re.compile(r"[Cc]losed by|reset by peer|Broken pipe")
+"""What a process says whose peer has gone: it points elsewhere."""
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -95,14 +104,50 @@ def _candidates(live: Sequence[Incident], job: JobLog, reasons: list[Reason]) ->
         for i in live
         if i.role is Role.ROOT and FALLBACK < i.rule.specificity <= WEAK and _by_itself(i, job)
     ]
+    weak = [i for i in weak if not _aftermath(i, live)]
+    roots = [i for i in roots if not _aftermath(i, live)]
     roots = _not_after_scheduler([*roots, *fallback], strong, reasons)
     for tier in (_tier(roots, strong, job), strong, weak, _plain_cancels(scheduler, live)):
         if tier:
             return _unexplained(tier, job)
     downstream = [i for i in live if i.role is Role.DOWNSTREAM]
-    if downstream:
-        reasons.append(Reason("no Python traceback that is not NCCL's own, on any rank"))
-    return downstream
+    if not downstream:
+        return []
+    reasons.append(Reason("no Python traceback that is not NCCL's own, on any rank"))
+    collective = [i for i in downstream if i.category == "nccl"] or downstream
+    return [_earliest(collective)]
+
+
+def _aftermath(incident: Incident, live: Sequence[Incident]) -> bool:
+    """An abort (SIGABRT) is what the NCCL watchdog does: beside collective failures it is their end, not their cause."""
+    event = incident.first.event
+    if not isinstance(event, Exit):
+        return False
+    number = event.signal or (-event.exitcode if event.exitcode is not None else 0)
+    return number == ABORT and any(i.category == "nccl" and not isinstance(i.first.event, Exit) for i in live)
+
+
+def _earliest(incidents: Sequence[Incident]) -> Incident:
+    """The first symptom: in one stream by its place, across streams by the clock."""
+    firsts = [(i, o) for i in incidents for o in i.occurrences]
+    one_source = len({o.place[0] for _, o in firsts}) == 1
+
+    def order(pair: tuple[Incident, Occurrence]) -> tuple[object, ...]:
+        _, o = pair
+        rank = o.where.rank if o.where.rank is not None else 1 << 30
+        if one_source:
+            return (o.place[1],)
+        closed = bool(_CLOSED.search(o.text))
+        return (min(o.bounds.guess, _next_in_stream(o, firsts)), closed, rank, o.place[1])
+
+    return min(firsts, key=order)[0]
+
+
+def _next_in_stream(o: Occurrence, firsts: Sequence[tuple[Incident, Occurrence]]) -> float:
+    """An unstamped symptom happened before the next stamped one of its source."""
+    source, at = o.place
+    later = (x.bounds.guess for _, x in firsts if x.place[0] == source and x.place[1] >= at)
+    return min(later, default=math.inf)
 
 
 def _tier(roots: list[Incident], strong: list[Incident], job: JobLog) -> list[Incident]:
@@ -213,18 +258,31 @@ def _first(
                 (best.first.place, others[0].first.place),
             )
         )
-    return best, said if said is not best and said.ranks else None, ordered
+    return best, _named(best, said, candidates), ordered
 
 
 def _speaker(best: Incident, candidates: list[Incident]) -> Incident:
-    """Of a line and a traceback of the same process about the same thing, the traceback says more."""
+    """Of a line and a traceback of the same process about the same thing, the traceback says more; of two lines
+    close together, the more specific one."""
     if isinstance(best.first.event, Trace):
         return best
-    for other in candidates:
-        alike = other.category == best.category and isinstance(other.first.event, Trace)
-        if alike and other.rule.specificity > FALLBACK and _may_be_one(best, other):
+    alike = [c for c in candidates if c is not best and c.category == best.category and _may_be_one(best, c)]
+    for other in alike:
+        if isinstance(other.first.event, Trace) and other.rule.specificity > FALLBACK:
             return other
-    return best
+    source, at = best.first.place
+    near = [c for c in alike if c.first.place[0] == source and 0 <= c.first.place[1] - at <= NEAR]
+    return max([best, *near], key=lambda c: (c.rule.specificity, c is best))
+
+
+def _named(best: Incident, said: Incident, candidates: list[Incident]) -> Incident | None:
+    """A line about the same failure that knows whose it is, where the traceback does not."""
+    if best.ranks:
+        return None
+    if said is not best and said.ranks:
+        return said
+    same = [c for c in candidates if c.rule is best.rule and len(c.ranks) == 1 and _may_be_one(best, c)]
+    return same[0] if len({r for c in same for r in c.ranks}) == 1 else None
 
 
 def _may_be_one(a: Incident, b: Incident) -> bool:
@@ -307,12 +365,3 @@ def _torchrun_says(root: Incident, job: JobLog, reasons: list[Reason]) -> None:
 
 def _place(event: Exit) -> tuple[int, int]:
     return (event.span.source, event.span.first)
-
-
-def earliest_symptom(incidents: Sequence[Incident]) -> Occurrence | None:
-    """The first occurrence by the clock, ties by rank."""
-    return min(
-        (o for i in incidents for o in i.occurrences),
-        key=lambda o: (o.bounds.guess, o.where.rank if o.where.rank is not None else 1 << 30, o.place[1]),
-        default=None,
-    )

@@ -37,6 +37,11 @@ class World:
     offset_of_host: dict[str, int] = field(default_factory=dict)
     rank_of_pid: dict[tuple[int, int], int] = field(default_factory=dict)
     """(source, pid) -> global rank."""
+    rank_on_host: dict[tuple[str, int], int] = field(default_factory=dict)
+    """(short host name, pid) -> global rank."""
+    host_of_task: dict[int, str] = field(default_factory=dict)
+    plain: bool = False
+    """No model parallelism is known, so that `[Rank n]` without a group's name is a position in the world."""
     task_is_rank: bool | None = None
     """Whether `srun --label` and `%t` numbers are ranks (one task per GPU) or nodes; None where not known."""
 
@@ -59,16 +64,31 @@ class World:
         if local is not None and base is not None:
             printed = tags.local_rank is not None or tags.device is not None
             return self._placed(base + local, local, node, "tag" if printed else "file")
-        if tags.pid is not None and (index, tags.pid) in self.rank_of_pid:
-            return self._placed(self.rank_of_pid[(index, tags.pid)], local, node, "tag")
+        if tags.pid is not None:
+            if (index, tags.pid) in self.rank_of_pid:
+                return self._placed(self.rank_of_pid[(index, tags.pid)], local, node, "tag")
+            if node is not None and (_short(node), tags.pid) in self.rank_on_host:
+                return self._placed(self.rank_on_host[(_short(node), tags.pid)], local, node, "tag")
         if self.size == 1:
             return self._placed(0, 0, node, "inferred")
+        if self.plain and tags.group_rank is not None and tags.rank is None:
+            return self._placed(tags.group_rank, local, node, "inferred")
         return Where(None, local, node or self._node_of(source, index, task))
+
+    def by_pid(self, pid: int, node: str | None) -> Where | None:
+        """The rank whose process it is, as a launcher printed it; None where no launcher did or two hosts have it."""
+        ranks = {r for (host, p), r in self.rank_on_host.items() if p == pid and node in (None, host)}
+        ranks |= {r for (_, p), r in self.rank_of_pid.items() if p == pid} if not ranks else set()
+        return self._placed(ranks.pop(), None, node, "tag") if len(ranks) == 1 else None
 
     def _placed(self, rank: int, local: int | None, node: str | None, attribution: str) -> Where:
         if local is None and self.per_node:
             local = rank % self.per_node
-        return Where(rank, local, self.host_of.get(rank) or node, attribution)
+        host = self.host_of.get(rank) or node
+        if host is None and self.task_is_rank is not None:
+            task = rank if self.task_is_rank else rank // self.per_node if self.per_node else None
+            host = self.host_of_task.get(task) if task is not None else None
+        return Where(rank, local, host, attribution)
 
     def _base(self, source: Source, index: int, node: str | None, task: int | None) -> int | None:
         if index in self.offset_of_source:
@@ -94,7 +114,8 @@ def build_world(
 ) -> World:
     """What all events of one attempt together say about ranks, nodes and their places."""
     events = list(events)
-    world = World(size=_int(facts.get("world_size")))
+    parallel = (facts.get("tp"), facts.get("pp"), facts.get("cp"))
+    world = World(size=_int(facts.get("world_size")), plain=all(n in (None, 1) for n in parallel))
     helper: dict[str, Counter[int]] = defaultdict(Counter)
     for event in events:
         if isinstance(event, Facts):
@@ -116,27 +137,36 @@ def build_world(
 
 
 def _learn_exits(world: World, sources: Sequence[Source], events: Sequence[Event]) -> None:
+    bases: dict[int, set[int]] = defaultdict(set)
     for event in events:
         if not isinstance(event, Exit) or event.rank is None:
             continue
         index = event.span.source
-        if event.host and event.host not in ("localhost",):
+        if event.host and event.host != "localhost":
             world.host_of.setdefault(event.rank, event.host)
         elif node := (event.tags.node or sources[index].node):
             world.host_of.setdefault(event.rank, node)
         if event.pid is not None:
             world.rank_of_pid.setdefault((index, event.pid), event.rank)
-        if event.local_rank is not None:
-            base = event.rank - event.local_rank
-            if _is_one_node(sources[index], event):
-                world.offset_of_source.setdefault(index, base)
             if event.host:
-                world.offset_of_host.setdefault(event.host, base)
+                world.rank_on_host.setdefault((_short(event.host), event.pid), event.rank)
+        if event.local_rank is not None:
+            bases[index].add(event.rank - event.local_rank)
+            if event.host:
+                world.offset_of_host.setdefault(event.host, event.rank - event.local_rank)
+    printed: dict[int, set[int]] = defaultdict(set)
+    for event in events:
+        if event.tags.rank is not None:
+            printed[event.span.source].add(event.tags.rank)
+    for index, seen in bases.items():
+        base = next(iter(seen))
+        foreign = {r for r in printed[index] if r < base}
+        if len(seen) == 1 and (not foreign or not any(r >= base for r in printed[index])):
+            world.offset_of_source.setdefault(index, base)
 
 
-def _is_one_node(source: Source, event: Event) -> bool:
-    """Whether all of a source belongs to the node that this event speaks of."""
-    return event.tags.node is None and event.tags.task is None and event.tags.rank is None
+def _short(host: str) -> str:
+    return host.split(".")[0]
 
 
 def _learn_tags(world: World, sources: Sequence[Source], events: Sequence[Event]) -> None:
@@ -153,15 +183,14 @@ def _learn_tags(world: World, sources: Sequence[Source], events: Sequence[Event]
         if len(seen) == 1:
             world.offset_of_source.setdefault(index, next(iter(seen)))
     for event in events:
-        if (
-            isinstance(event, Collective)
-            and event.what == "init"
-            and event.ranks
-            and event.tags.pid is not None
-        ):
+        if isinstance(event, Collective) and event.what == "init" and event.ranks and event.tags.pid is not None:
             world.rank_of_pid.setdefault((event.span.source, event.tags.pid), event.ranks[0])
             if event.tags.node:
                 world.host_of.setdefault(event.ranks[0], event.tags.node)
+    for event in events:
+        if isinstance(event, Exit) and event.by == "srun" and event.host and len(event.hosts) == 1:
+            for task in event.ranks:
+                world.host_of_task.setdefault(task, event.host)
 
 
 def _learn_tasks(world: World, sources: Sequence[Source], events: Sequence[Event]) -> None:

@@ -239,7 +239,7 @@ class Reader:
             end = sure[1]
         while len(parts) > 1 and (parts[-1] in _QUOTES or not parts[-1]):
             parts.pop()
-        return "\n".join(parts).rstrip()[:MAX_BYTES], inner, end
+        return "\n".join(parts).strip("\n").rstrip()[:MAX_BYTES], inner, end
 
     def _nested(self, index: int, indent: int, depth: int, outer: tuple[Frame, ...]) -> Parsed:
         """A traceback inside a message; its links become embedded ones."""

@@ -13,7 +13,8 @@ from triage.core.events.collectives import extract_collectives
 from triage.core.events.elastic import extract_elastic
 from triage.core.events.embedded import trace_from_error_file
 from triage.core.events.exits import extract_exits
-from triage.core.events.model import Event, Facts, Interval, Message, Progress, Span, Trace
+from triage.core.events.messages import last_words, message_of, messages_of
+from triage.core.events.model import Event, Facts, Interval, Message, Progress, Trace
 from triage.core.events.progress import extract_progress
 from triage.core.events.traceback import extract_traces
 from triage.core.logs.anchors import ANCHORS
@@ -33,6 +34,7 @@ def events_of(source: Source, index: int, regions: Iterable[Region]) -> list[Eve
     for stream in streams(records):
         found.extend(_stream_events(stream, index))
     stamps = _Stamps(records)
+    found.extend(last_words(found))
     timed = [replace(event, when=stamps.around(event)) for event in found]
     timed.sort(key=lambda e: (e.span.first, e.span.last))
     return timed
@@ -48,27 +50,25 @@ def error_file_event(source: Source, index: int, text: str) -> Trace | None:
 
 
 def _stream_events(stream: Sequence[Record], index: int) -> list[Event]:
-    found: list[Event] = []
-    traces, rest = extract_traces(stream, index)
+    marks, rest = extract_marks(stream, index)
+    facts, rest = extract_facts(rest, index)
+    found: list[Event] = [*marks, *(event for event in facts if _counts(event, stream))]
+    traces, rest = extract_traces(rest, index)
     found.extend(traces)
     for extract in (extract_elastic, extract_exits, extract_progress):
         events, rest = extract(rest, index)
         found.extend(events)
     found.extend(_also_messages(found, stream, index))
-    marks, _ = extract_marks(rest, index)
-    found.extend(marks)
-    facts, rest = extract_facts(rest, index)
-    found.extend(event for event in facts if _counts(event, stream))
-    collectives, _ = extract_collectives(rest, index)
+    collectives, rest = extract_collectives(rest, index)
     found.extend(collectives)
-    found.extend(_message(record, index) for record in rest if record.text)
+    found.extend(messages_of(rest, index))
     return found
 
 
 def _also_messages(events: Sequence[Event], stream: Sequence[Record], index: int) -> list[Message]:
     """Lines that show progress and may be a failure's own words too (`[exiting program after receiving SIGTERM.]`)."""
     exiting = {e.span.first for e in events if isinstance(e, Progress) and e.kind == "exiting"}
-    return [_message(r, index) for r in stream if r.offset in exiting] if exiting else []
+    return [message_of([r], index) for r in stream if r.offset in exiting] if exiting else []
 
 
 def _counts(event: Event, stream: Sequence[Record]) -> bool:
@@ -82,18 +82,6 @@ def _counts(event: Event, stream: Sequence[Record]) -> bool:
             return True
         at += 1
     return False
-
-
-def _message(record: Record, index: int) -> Message:
-    return Message(
-        span=Span(index, record.offset, record.end),
-        tags=record.tags,
-        when=Interval(at=record.stamp),
-        text=record.text,
-        level=record.level,
-        dialect=record.dialect,
-        origin=record.origin,
-    )
 
 
 class _Stamps:

@@ -87,7 +87,7 @@ FOREIGN_RE = re.compile(
 
 TAIL_RE = re.compile(
     r"""(?:(?<=\s)[\w()=./-]+(?:\s\d+)?:\ *)?\d{1,3}%\|
-    | (?<!\w)/[^\s:]{1,400}\.pyx?:\d+:\ \w*Warning:\s
+    | /[^\s:]{1,400}\.pyx?:\d+:\ \w*Warning:\s
     | slurmstepd(?:-\S+)?:\s | srun:\s(?:error|Job|Force|launch) | \[[^\]]{10,30}\]\serror:\s\*{3}
     | (?:WARNING|ERROR|INFO|CRITICAL):(?:torch|megatron|root)\b | \[?[EWIF]\d{3,4}\s\d\d:\d\d:\d\d\.\d{6}
     | \[\d{4}-\d\d-\d\d\s\d\d:\d\d:\d\d,\d{3}\]\s

@@ -190,6 +190,13 @@ class Collective(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Words(Event):
+    """A plain line right before a launcher's or another rank's report of a failure: perhaps a program's last words."""
+
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Mark(Event):
     """Here another attempt of the same job begins."""
 

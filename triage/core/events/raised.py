@@ -14,7 +14,7 @@ from triage.core.events.weave import Piece, balanced, collapse, known_names
 _COLONS_RE = re.compile(r"\A(?:\s*:(?=\s|\Z))+|(?:\s*:\s*)+\Z")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Raised:
     """An exception's name as it was printed, and what was found of its message."""
 

@@ -92,6 +92,8 @@ def extract_traces(stream: Sequence[Record], source: int) -> tuple[list[Trace], 
                 traces += _escaped(state, index)
                 index += 1
                 continue
+            if HEADER in text and not text.startswith((HEADER, " ")) and _prefixed(state, index, traces):
+                continue
             if index >= zone.end and (HEADER in text or frame_at(text)) and not SUMMARY_RE.match(text):
                 zone = zone_at(state.lines, index, _block_indent(state.lines, index, HEADER not in text))
                 if zone.woven:
@@ -126,8 +128,6 @@ def _one(state: _Stream, index: int, text: str, traces: list[Trace]) -> int:
 
 def _plain(state: _Stream, index: int, traces: list[Trace], *, headless: bool) -> int:
     lines = state.lines
-    if not headless and _prefixed(state, index, traces):
-        return index + 1
     label = _before(state, index)
     if label.style == "summary":
         indent = 2

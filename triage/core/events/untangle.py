@@ -28,7 +28,7 @@ _GENERIC = frozenset({
 _CALL_RE = re.compile(r"[\w\])]\s*\(")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Strand:
     """One traceback out of a woven zone."""
 
@@ -162,7 +162,12 @@ class _Weaver:
 
     def _frame(self, frame: Key, line: int) -> Strand:
         best, best_score = None, 0.4
+        seen: set[Key | None] = set()
         for strand in self.open:
+            last = strand.frames[-1] if strand.frames else None
+            if last in seen:
+                continue
+            seen.add(last)
             score = self._fits(strand, frame)
             if score > best_score:
                 best, best_score = strand, score

@@ -118,8 +118,12 @@ def _raises(lines: Lines, index: int, text: str, base: object) -> bool:
         return False
     if found[2]:
         return True
-    following = lines.texts[index + 1 : index + 3]
-    return not any(frame_at(text) for text in following)
+    for following in lines.texts[index + 1 : index + 3]:
+        if HEADER in following:
+            return True
+        if frame_at(following):
+            return False
+    return True
 
 
 def _count(text: str) -> int:
@@ -242,7 +246,8 @@ def known_names(cut: list[Piece]) -> list[str]:
         if piece.kind not in ("code", "text"):
             continue
         found = exception_at(piece.text)
-        if found is not None and is_exception_name(found[0]):
+        dotted = found is not None and piece.kind == "text" and "." in found[0]
+        if found is not None and (dotted or is_exception_name(found[0])):
             names.add(collapse(found[0]))
     return sorted(names, key=len, reverse=True)
 

@@ -24,6 +24,8 @@ PROBE = 64 << 10
 AROUND_TRACEBACK = 2 << 10
 AFTER_FRAME = 8 << 10
 AFTER_HIT = 512
+AFTER_DUMP = 128 << 10
+"""A dump of all arguments may be this long."""
 LARGEST = 2 << 20
 """A region that grows beyond this is handed over in pieces."""
 LONGEST_LINE = 64 << 10
@@ -64,6 +66,7 @@ class Anchors:
         self.longest = max(map(len, patterns))
         self.header = self.literals.index("Traceback (m")
         self.frame = self.literals.index('", line ')
+        self.dump = self.literals.index(" arguments -")
         self.search: Search = self._automaton.find_matches_as_indexes
 
 
@@ -167,6 +170,8 @@ class RegionFinder:
             if which == header:
                 first = _line_start(window, max(0, at - AROUND_TRACEBACK))
                 last = end + AROUND_TRACEBACK
+            elif which == self._anchors.dump and window[at - 6 : at] != b"end of":
+                first, last = _line_start(window, at), end + AFTER_DUMP
             elif which == frame:
                 first, last = _line_start(window, at), end + AFTER_FRAME
             else:

@@ -205,11 +205,10 @@ def shadowed(ruleset: RuleSet) -> list[Remark]:
     remarks = []
     for rule in ruleset.rules:
         for example in rule.matches:
-            found = engine.match(event_of(rule, example.text))
-            if found and found[0].rule.id != rule.id:
-                remarks.append(
-                    Remark(
-                        rule.path, example.line or 1, f"{found[0].rule.id} wins this example over {rule.id}"
+            for on in (rule.on, *rule.also_on):
+                found = [match.rule.id for match in engine.match(event_of(rule, example.text, on))]
+                if rule.id in found and found[0] != rule.id:
+                    remarks.append(
+                        Remark(rule.path, example.line or 1, f"{found[0]} wins this example over {rule.id}")
                     )
-                )
     return remarks

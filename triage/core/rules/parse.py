@@ -290,10 +290,14 @@ def _frames(reader: _Reader) -> tuple[FrameRow, ...]:
     reader.unknown_keys(reader.data, ("row",))
     found = []
     for index, data in reader.tables("row"):
-        reader.unknown_keys(data, ("file", "function", "phase", "owner"), "row", index)
+        reader.unknown_keys(data, ("file", "function", "phase", "owner", "weak"), "row", index)
         values = {key: reader.text(data, key, "row", index) for key in ("file", "function", "phase", "owner")}
         reader.chosen(values["phase"], "phase", _PHASES, "row", index)
         if not (values["file"] or values["function"]) or not (values["phase"] or values["owner"]):
             reader.wrong("", "a row has a file or a function, and says a phase or an owner", "row", index)
-        found.append(FrameRow(**values))
+        weak = data.get("weak", False)
+        if not isinstance(weak, bool):
+            reader.wrong("weak", '"weak" must be true or false', "row", index)
+            weak = False
+        found.append(FrameRow(**values, weak=weak))
     return tuple(found)

@@ -9,7 +9,9 @@ from triage.core.logs.record import NO_TAGS, Tags
 from triage.core.logs.stamp import find_stamp
 
 _SYSLOG = re.compile(r" ([\w.-]{1,80}) ([\w./@-]{1,60})(?:\[(\d{1,9})\])?: (?:\[ {0,6}\d{1,9}\.\d{6}\] )?")
-_DAEMON = re.compile(r"kernel|systemd|slurm\w*|nvidia-[\w-]+|dockerd|containerd|kubelet|rasdaemon|mcelog|audit|sshd|dcgm")
+_DAEMON = re.compile(
+    r"kernel|systemd|slurm\w*|nvidia-[\w-]+|dockerd|containerd|kubelet|rasdaemon|mcelog|audit|sshd|dcgm"
+)
 """Who logs without a pid; any other word before a colon is more likely a message behind a stamp."""
 _DMESG_X = re.compile(
     r"(?:kern|user|daemon|syslog) {0,4}:(emerg|alert|crit|err|warn|notice|info|debug) {0,3}: "
@@ -35,7 +37,9 @@ def _host(text: str, *, kernel: bool) -> Stripped | None:
         return None
     if match[3] is None and _DAEMON.match(match[2]) is None:
         return None
-    return Stripped(text[match.end() :], Tags(node=match[1], pid=int(match[3]) if match[3] else None), found[0])
+    return Stripped(
+        text[match.end() :], Tags(node=match[1], pid=int(match[3]) if match[3] else None), found[0]
+    )
 
 
 def _syslog(text: str) -> Stripped | None:

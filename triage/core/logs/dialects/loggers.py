@@ -90,7 +90,9 @@ def _level_bracket(text: str) -> Stripped | None:
     origin = head.groupdict().get("o") or ""
     found = find_stamp(text, head.end())
     if found is None:
-        return Stripped(text[head.end() :], NO_TAGS, None, level_letter(head["l"]), origin) if origin else None
+        return (
+            Stripped(text[head.end() :], NO_TAGS, None, level_letter(head["l"]), origin) if origin else None
+        )
     arrows = _ARROWS.match(text, found[1])
     if arrows is None:
         return None
@@ -124,7 +126,11 @@ ROOT = Dialect(
             origin="torch.distributed.elastic.multiprocessing.api",
         ),
         Sample("WARNING:root:DALI iterator", "DALI iterator", level="W", origin="root"),
-        Sample("WARNING: could not find the metadata file", "WARNING: could not find the metadata file", taken=False),
+        Sample(
+            "WARNING: could not find the metadata file",
+            "WARNING: could not find the metadata file",
+            taken=False,
+        ),
     ),
 )
 

@@ -1,0 +1,84 @@
+"""What a stack says: in which phase of training it is, and whose code it runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from triage.core.events.model import Frame
+from triage.core.rules.ruleset import FrameRow
+
+MAX_FRAMES = 400
+"""Outermost and innermost frames that are looked at; a recursion's middle says nothing new."""
+
+_MAX_PATH = 300
+
+
+def phase_of(frames: Sequence[Frame], table: Sequence[FrameRow]) -> str | None:
+    """The phase of training in which a stack (outermost frame first) stands, or None.
+
+    The innermost frame that says a phase decides, with three exceptions. A forward inside a backward (recompute) is
+    `backward`, and one inside an evaluation is `eval`. A weak row (a constructor, `torch.load`) yields to what a frame
+    further out says. Module bodies say nothing by themselves; a stack that ends in the import (or, with a syntax error,
+    the compilation) of a module is `init` when nothing else speaks.
+    """
+    if len(frames) > MAX_FRAMES:
+        frames = (*frames[: MAX_FRAMES // 2], *frames[-MAX_FRAMES // 2 :])
+    rows = tuple(row for row in table if row.phase)
+    weak = ""
+    found = ""
+    for frame in reversed(frames):
+        if frame.function == "<module>" or frame.file.startswith("<frozen "):
+            continue
+        row = _row(frame.file[-_MAX_PATH:], frame.function[:100], rows)
+        if row is None:
+            continue
+        if found == "forward":
+            if row.phase in ("backward", "eval") and not row.weak:
+                return row.phase
+        elif weak:
+            if row.phase != "init" and not row.weak:
+                found, weak = row.phase, ""
+        elif row.weak:
+            weak = row.phase
+        else:
+            found = row.phase
+        if found not in ("", "forward"):
+            return found
+    return found or weak or ("init" if _importing(frames) else None)
+
+
+def owner_of(frame: Frame, table: Sequence[FrameRow]) -> str:
+    """Whose code a frame runs: an owner of the table, else `library` for installed packages, else `user`."""
+    path = frame.file[-_MAX_PATH:].replace("\\", "/")
+    row = _row(path, frame.function[:100], tuple(row for row in table if row.owner))
+    if row is not None:
+        return row.owner
+    return "library" if "-packages/" in path or path.startswith("<frozen ") else "user"
+
+
+def _importing(frames: Sequence[Frame]) -> bool:
+    if not frames:
+        return False
+    inner = frames[-1]
+    if inner.function in ("<module>", "") or inner.file.startswith("<frozen importlib"):
+        return True
+    return sum(frame.function == "<module>" for frame in frames) > 1
+
+
+@lru_cache(maxsize=4096)
+def _row(path: str, function: str, rows: tuple[FrameRow, ...]) -> FrameRow | None:
+    path = path.replace("\\", "/")
+    for row in rows:
+        if row.function and not _compiled(row.function).fullmatch(function):
+            continue
+        if row.file and not _compiled(row.file).search(path):
+            continue
+        return row
+    return None
+
+
+@lru_cache(maxsize=512)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
