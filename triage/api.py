@@ -10,6 +10,7 @@ from pathlib import Path
 from triage.core.analysis import Analysis, Choice
 from triage.core.cause.explain import Explained
 from triage.core.cause.verdict import Skipped, Verdict
+from triage.core.cause.whynot import why_not
 from triage.files.inputs import Input
 from triage.files.lines import line_numbers
 from triage.files.rules import load
@@ -53,6 +54,23 @@ def explain_with_selection(
     explained = analysis.explained(_counter(collected.inputs), Choice(attempt, job))
     skipped = tuple(sorted((*collected.skipped, *notes), key=lambda s: (s.path, s.reason)))
     return replace(explained, verdict=_with_skipped(explained.verdict, skipped))
+
+
+def explain_why_not(
+    paths: Sequence[str | os.PathLike[str]],
+    rank: int,
+    *,
+    attempt: int | None = None,
+    job: str | None = None,
+    rules: Iterable[str | os.PathLike[str]] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[str, ...]:
+    """Why the failure of `rank` is not the root cause, in sentences with `path:line`. Raises as `explain`."""
+    collected = collect([os.fspath(p) for p in paths])
+    analysis = Analysis(load(os.environ, [Path(r) for r in rules]))
+    scan(collected.inputs, analysis, progress)
+    explained = analysis.explained(_counter(collected.inputs), Choice(attempt, job))
+    return analysis.say(why_not(explained, rank), _counter(collected.inputs))
 
 
 def _with_skipped(verdict: Verdict, skipped: tuple[Skipped, ...]) -> Verdict:

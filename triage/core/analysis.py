@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from triage.core.cause.attempts import Attempt, split_attempts
+from triage.core.cause.attempts import Attempt, decide, split_attempts
 from triage.core.cause.explain import Explained, explain_attempt
+from triage.core.cause.joblog import Reason
 from triage.core.cause.jobs import choose_job
+from triage.core.cause.places import Places
 from triage.core.cause.verdict import Scanned, Verdict
-from triage.core.events.extract import error_file_event, events_of
+from triage.core.events.model import Event
+from triage.core.events.extract import artifact_event, error_file_event, events_of
 from triage.core.cause.keeper import Keeper, Kept
 from triage.core.logs.regions import LARGEST, Anchors, Region, RegionFinder
 from triage.core.logs.source import Source
@@ -23,7 +26,14 @@ from triage.core.rules.ruleset import RuleSet
 LineNumbers = Callable[[int, Sequence[int]], Sequence[int]]
 """(source index, byte offsets) -> 1-based line numbers."""
 
-ERROR_FILE_LIMIT = 4 << 20
+WHOLE_LIMIT = 4 << 20
+"""Bytes of a file that is read as one piece of JSON."""
+
+_WHOLE: dict[str, Callable[[int, str], Event | None]] = {
+    "error-file": error_file_event,
+    "artifact": artifact_event,
+}
+"""Kinds of sources that are one piece of JSON, and what they say."""
 
 
 class NaiveFinder:
@@ -57,7 +67,7 @@ class SourceFeed:
         self.index = index
         self.keeper = Keeper(engine)
         self._finder = finder
-        self._error_file: list[bytes] | None = [] if source.kind == "error-file" else None
+        self._whole: list[bytes] | None = [] if source.kind in _WHOLE else None
 
     @property
     def size(self) -> int:
@@ -70,18 +80,18 @@ class SourceFeed:
 
     def feed(self, data: bytes) -> None:
         self._finder.feed(data)
-        if self._error_file is not None and self.size <= ERROR_FILE_LIMIT:
-            self._error_file.append(data)
+        if self._whole is not None and self.size <= WHOLE_LIMIT:
+            self._whole.append(data)
         if self._finder.ready_bytes() >= LARGEST:
             self._read()
 
     def close(self) -> None:
         self._finder.close()
-        if self._error_file is not None:
-            text = b"".join(self._error_file).decode("utf-8", "replace")
-            event = error_file_event(self.source, self.index, text)
-            if event is not None:
-                self.keeper.add([event])
+        if self._whole is not None:
+            text = b"".join(self._whole).decode("utf-8", "replace")
+            event = _WHOLE[self.source.kind](self.index, text)
+            if event is not None or self.source.kind == "artifact":
+                self.keeper.add([event] if event is not None else [])
                 return
         self._read()
 
@@ -147,9 +157,12 @@ class Analysis:
             verdict = replace(verdict, reasons=(*verdict.reasons, note))
         return replace(explained, verdict=verdict)
 
-    def _explain(self, attempts: Sequence[Attempt], wanted: int | None, lines: LineNumbers) -> Explained:
-        from triage.core.cause.attempts import decide
+    def say(self, reasons: Sequence[Reason], lines: LineNumbers) -> tuple[str, ...]:
+        """Reasons as sentences, places as `path:line`."""
+        places = Places([feed.source for feed in self.feeds], lines)
+        return tuple(places.say(reason) for reason in reasons)
 
+    def _explain(self, attempts: Sequence[Attempt], wanted: int | None, lines: LineNumbers) -> Explained:
         def one(attempt: Attempt) -> Explained:
             return explain_attempt(
                 attempt, len(attempts), self.feeds, self._ruleset, lines

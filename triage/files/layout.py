@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from triage.core.logs.source import Source
 from triage.files.hosts import looks_like_host, may_be_host
+from triage.files.sniff import is_artifact
 
 _COMPRESSED = re.compile(r"\.(?:gz|xz|zst|bz2)$", re.I)
 _SUFFIX = re.compile(r"(?:\.(?:log|txt|out|err|stdout|stderr|output|error|json|o|e))+(?:\.\d{1,3})?$", re.I)
@@ -152,6 +153,8 @@ def _source(name: _Name, family: _Family, folders: dict[tuple[str, ...], Source]
     source = replace(_said_by_folders(name.folders, family, folders), path=name.path, stream=name.stream)
     if name.file.lower().endswith("error.json"):
         source = replace(source, kind="error-file")
+    elif is_artifact(name.file):
+        source = replace(source, kind="artifact")
     elif kernel := _KERNEL.fullmatch(name.stem):
         host = next((word for word in kernel.groups() if word and may_be_host(word)), None)
         source = replace(source, kind="kernel", node=source.node or host)

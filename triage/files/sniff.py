@@ -50,10 +50,20 @@ _NOT_LOGS: dict[str, str] = {
 }  # fmt: skip
 
 
+_ARTIFACT = re.compile(r"(?:^|[-_.])(?:metrics?|results?)[-_.\w]*\.json$")
+
+
+def is_artifact(name: str) -> bool:
+    """A training's own result file by its name (`metrics.json`): it states sizes, and is no log."""
+    return _ARTIFACT.search(name.lower()) is not None
+
+
 def why_not_log(name: str) -> str:
     """The reason why a file of this name in a job's folder would mislead when it is read as a log; else empty."""
     lower = name.lower()
     if lower == "error.json" or lower.endswith(("-error.json", "_error.json")):
+        return ""
+    if is_artifact(name):
         return ""
     dot = lower.rfind(".")
     return _NOT_LOGS.get(lower[dot:], "") if dot > 0 else ""

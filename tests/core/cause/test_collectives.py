@@ -97,12 +97,12 @@ def test_a_rank_without_any_log_is_named_without_confidence() -> None:
 
 def test_ranks_of_a_whole_missing_log_are_no_culprits() -> None:
     events = flat(timeout(r, DEFAULT, r) for r in range(8))
-    assert nobody(find_culprit(events, job(16, {r: "n0" for r in range(8)}, per_node=8)))
+    assert nobody(find_culprit(events, job(16, dict.fromkeys(range(8), "n0"), per_node=8)))
 
 
 def test_of_silent_ranks_the_one_with_a_log_is_suspect() -> None:
     events = flat(timeout(r, DEFAULT, r) for r in range(8) if r != 3)
-    c = find_culprit(events, job(16, {r: "n0" for r in range(8)}, per_node=8))
+    c = find_culprit(events, job(16, dict.fromkeys(range(8), "n0"), per_node=8))
     assert (c.ranks, c.confident) == ((3,), False)
 
 
@@ -263,7 +263,8 @@ def test_a_rank_that_was_asked_to_end_was_not_gone() -> None:
 
 def test_gloo_time_outs_point_to_the_silent_rank_even_when_it_was_then_asked_to_end() -> None:
     errors = tuple(RankError(r, "timeout") for r in (0, 2, 3))
-    exits = tuple(RankExit(r, 1, "n0", first=r == 0) for r in (0, 2, 3)) + (
+    exits = (
+        *tuple(RankExit(r, 1, "n0", first=r == 0) for r in (0, 2, 3)),
         RankExit(1, -15, "n0", victim=True),
     )
     c = find_culprit([], job(4, all_hosts(4, 4), errors=errors, exits=exits, tp=2))
@@ -348,7 +349,7 @@ def test_peer_address_is_mapped_by_the_hosts_own_line() -> None:
 def test_peer_address_of_no_known_host_is_told_but_not_guessed() -> None:
     text = "NET/IB : Got completion from peer 10.6.13.83<36315> with status=12 opcode=1 len=0 vendor err 129"
     c = find_culprit(
-        seen(text, 12, "n1"), job(16, {r: "n1" for r in range(8, 16)}, per_node=8, tp=4, nodes=("n1",))
+        seen(text, 12, "n1"), job(16, dict.fromkeys(range(8, 16), "n1"), per_node=8, tp=4, nodes=("n1",))
     )
     assert nobody(c)
     assert c.peers == ("10.6.13.83",)

@@ -35,6 +35,12 @@ def test_c10_message_keeps_its_stack_and_untagged_text_does_not_join() -> None:
     assert [r.text for r in demux(text)[1]] == ["terminate called after throwing", "frame #2: someone else's"]
 
 
+def test_stack_of_another_excerpt_does_not_join() -> None:
+    head = decode_lines(b"[rank3]:[E1201 10:00:00.1 ProcessGroupNCCL.cpp:616] [Rank 3] x\n", 0)
+    later = decode_lines(b"frame #0: someone else's\n", 9_000)
+    assert [len(s) for s in streams(to_records(head + later))] == [1, 1]
+
+
 def test_stack_under_a_label_joins_the_labels_own_rank() -> None:
     text = (
         "0: [rank1]:[E1201 10:00:00.1 ProcessGroupNCCL.cpp:616] [Rank 1] x\n"

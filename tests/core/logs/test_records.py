@@ -141,6 +141,15 @@ def test_cut_line_keeps_its_inner_prefix_off() -> None:
     assert (got[0].text, got[0].tags) == ("y" * 2000, Tags(rank=0, task=0))
 
 
+def test_cut_is_not_joined_over_a_gap_between_two_excerpts() -> None:
+    first = decode_lines(b"0: " + b"x" * SRUN_CUT + b"\n", 0)
+    second = decode_lines(b"0: Traceback (most recent call last):\n", 50_000)
+    assert [r.text for r in to_records(first + second)] == [
+        "x" * SRUN_CUT,
+        "Traceback (most recent call last):",
+    ]
+
+
 def test_cut_at_the_end_of_an_excerpt_stays_as_it_is() -> None:
     assert len(records(f"0: {'x' * SRUN_CUT}\n1: y\n")) == 2
 

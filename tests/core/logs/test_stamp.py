@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from triage.core.logs.stamp import epoch_stamp, find_stamp, parse_stamp
 
 
-def at(year: int, *rest: int, fraction: float = 0.0) -> float:
-    return datetime(year, *rest, tzinfo=UTC).timestamp() + fraction  # type: ignore[misc]
+def at(
+    year: int, month: int, day: int, hour: int, minute: int, second: int, *, fraction: float = 0.0
+) -> float:
+    return datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp() + fraction
 
 
 @pytest.mark.parametrize(

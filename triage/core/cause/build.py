@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from triage.core.cause.confidence import confidence_of
 from triage.core.cause.culprit import culprit_of
@@ -12,6 +11,7 @@ from triage.core.cause.facts import memory_facts
 from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.joblog import JobLog, Reason, ResolvedExit
 from triage.core.cause.outcome import Outcome, outcome_of
+from triage.core.cause.places import LineNumbers, Places
 from triage.core.cause.ranges import fold
 from triage.core.cause.rootcause import Selection
 from triage.core.cause.verdict import (
@@ -33,7 +33,6 @@ _ON_HOST = re.compile(r"\bON (\S+) CANCELLED")
 
 _NODE_WORD = re.compile(r"\bnode[ :=]+([A-Za-z][\w.-]*\d[\w.-]*)")
 
-LineNumbers = Callable[[int, Sequence[int]], Sequence[int]]
 
 
 def build_verdict(
@@ -41,7 +40,7 @@ def build_verdict(
 ) -> Verdict:
     """Say what was selected; line numbers are asked for only where evidence is shown."""
     outcome = outcome_of(job, selection)
-    places = _Places(job, lines)
+    places = Places(job.sources, lines)
     places.want(_spans(selection, outcome))
     root = _root(job, outcome, places) if outcome.failed else None
     facts = {name: job.facts.get(name) for name in FACT_NAMES}
@@ -70,45 +69,6 @@ def build_verdict(
     )
 
 
-@dataclass
-class _Places:
-    """Byte offsets to `path:line`, counted once per source."""
-
-    job: JobLog
-    lines: LineNumbers
-
-    def __post_init__(self) -> None:
-        self._numbers: dict[tuple[int, int], int] = {}
-
-    def want(self, spans: Iterable[tuple[int, int]]) -> None:
-        by_source: dict[int, set[int]] = {}
-        for source, offset in spans:
-            by_source.setdefault(source, set()).add(offset)
-        for source, offsets in by_source.items():
-            ordered = sorted(offsets)
-            for offset, number in zip(ordered, self.lines(source, ordered), strict=True):
-                self._numbers[(source, offset)] = number
-
-    def number(self, source: int, offset: int) -> int:
-        if (source, offset) not in self._numbers:
-            self.want([(source, offset)])
-        return self._numbers[(source, offset)]
-
-    def evidence(self, span: Span) -> Evidence:
-        last = max(span.first, span.last - 1)
-        return Evidence(
-            self.job.sources[span.source].path,
-            self.number(span.source, span.first),
-            self.number(span.source, last),
-        )
-
-    def say(self, reason: Reason) -> str:
-        text = reason.text
-        for i, (source, offset) in enumerate(reason.places):
-            text = text.replace(f"{{{i}}}", f"{self.job.sources[source].path}:{self.number(source, offset)}")
-        return text
-
-
 def _spans(selection: Selection, outcome: Outcome) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     shown: list[Event] = [i.first.event for i in (*outcome.downstream, *outcome.unexplained)]
@@ -122,7 +82,7 @@ def _spans(selection: Selection, outcome: Outcome) -> list[tuple[int, int]]:
     return spans
 
 
-def _root(job: JobLog, outcome: Outcome, places: _Places) -> Root | None:
+def _root(job: JobLog, outcome: Outcome, places: Places) -> Root | None:
     o = outcome.occurrence
     if o is None:
         return None
@@ -220,7 +180,8 @@ def _gpu(o: Occurrence) -> int | None:
 
 def _time(job: JobLog, o: Occurrence) -> tuple[str | None, str]:
     if o.event.when.at is not None:
-        return o.event.when.at.text, "line"
+        shown = job.clock.shown(o.event.when.at)
+        return (shown, "line") if shown is not None else (None, "none")
     for e in job.exits:
         if (
             e.exit.time is not None
@@ -228,7 +189,8 @@ def _time(job: JobLog, o: Occurrence) -> tuple[str | None, str]:
             and e.where.rank is not None
             and e.where.rank == o.where.rank
         ):
-            return e.exit.time.text, "elastic"
+            shown = job.clock.shown(e.exit.time)
+            return (shown, "elastic") if shown is not None else (None, "none")
     return None, "none"
 
 
@@ -278,7 +240,7 @@ def _phase(job: JobLog, outcome: Outcome, echo: Trace | None) -> str | None:
     return o.rule.phase or None
 
 
-def _downstream(incident: Incident, places: _Places, own: int | None) -> Downstream | None:
+def _downstream(incident: Incident, places: Places, own: int | None) -> Downstream | None:
     """One row; None when only the root's own rank is in it: that is its aftermath."""
     others = [o for o in incident.occurrences if own is None or o.where.rank != own]
     if not others:

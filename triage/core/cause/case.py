@@ -24,7 +24,7 @@ class Case:
 
     @cached_property
     def groups(self) -> Groups:
-        return Groups(self.situation.sizes)
+        return Groups(self.situation.sizes, ((s.event, s.rank) for s in self.seen if s.event.what != "comm"))
 
     @cached_property
     def chain(self) -> Chain:
@@ -44,6 +44,12 @@ class Case:
         }
         ranks |= {e.rank for e in self.situation.errors if e.kind != "own"}
         return frozenset(ranks)
+
+    @cached_property
+    def heard(self) -> frozenset[int]:
+        """Ranks of which the logs tell anything, or would if there were anything to tell."""
+        ended = {e.rank for e in self.situation.exits if e.rank is not None}
+        return self.situation.logged | ended | frozenset(self.situation.hosts)
 
     @cached_property
     def kinds(self) -> frozenset[str]:

@@ -9,20 +9,22 @@ complain, 7. a watchdog that was stuck itself. Two equally good candidates are n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from triage.core.cause.case import Case
 from triage.core.cause.conclusions import conclusion
 from triage.core.cause.ends import lost_node
 from triage.core.cause.groups import description_of
-from triage.core.cause.ranges import fold
+from triage.core.cause.ranges import fold as _fold
 from triage.core.cause.situation import Culprit, RankError, RankExit, Seen, Situation
 from triage.core.cause.waiting import WAITING
 
 NOBODY = Culprit((), (), "", "none", False)
 SKEW = 2.0
 """Seconds by which clocks of two hosts may differ, and the step of a launcher's whole-second stamps."""
+
+MAX_PER_NODE = 1024
 
 __all__ = ["Culprit", "RankError", "RankExit", "Seen", "Situation", "find_culprit", "ranks_of_processes"]
 
@@ -61,6 +63,12 @@ def ranks_of_processes(collectives: Sequence[Seen], world_size: int | None) -> d
         if item.event.size == world_size and item.event.group_rank is not None:
             found.setdefault((str(tags.node), int(tags.pid or 0)), set()).add(item.event.group_rank)
     return {key: next(iter(ranks)) for key, ranks in found.items() if len(ranks) == 1}
+
+
+def fold(ranks: Iterable[int]) -> str:
+    """Ranks as people write them, cut where there is no end to them."""
+    text = _fold(ranks)
+    return text if len(text) <= 100 else text[: text.rindex(",", 0, 100)] + ",..."
 
 
 def _none(unknown: str) -> Culprit:
@@ -244,7 +252,7 @@ def _pick(case: Case, candidates: set[int], why: Callable[[Case, int], str]) -> 
             if e.rank in kept and not e.victim and e.exitcode not in (None, 0, -15)
         }
         early = _earliest_waited(case, kept)
-        logged = {r for r in kept if situation.has_log(r)}
+        logged = kept & case.heard
         for narrower in (killed, stuck, early):
             if len(narrower) == 1:
                 kept, sure = {r for r in narrower if r is not None}, narrower is not early
@@ -255,7 +263,7 @@ def _pick(case: Case, candidates: set[int], why: Callable[[Case, int], str]) -> 
     if len(kept) > 1:
         return _silent_node(case, kept) or _none(f"which of ranks {fold(kept)} it was")
     rank = next(iter(kept))
-    unknown = "" if situation.has_log(rank) else f"what rank {rank} did: no line of it is in the logs"
+    unknown = "" if rank in case.heard else f"what rank {rank} did: no line of it is in the logs"
     if situation.sizes.world is None and rank not in situation.hosts and not case.chain.states.get(rank):
         sure = sure and any(e.rank == rank for e in situation.exits)
     how = "behind" if rank in case.chain.behind else "absent"
@@ -277,6 +285,8 @@ def _earliest_waited(case: Case, candidates: set[int]) -> set[int | None]:
 
 def _silent_node(case: Case, candidates: set[int]) -> Culprit | None:
     """A whole host whose ranks are all candidates, while other hosts complain."""
+    if len(candidates) > MAX_PER_NODE:
+        return None
     nodes = {case.situation.node_of(r) for r in candidates}
     if len(nodes) != 1 or None in nodes:
         return None

@@ -45,6 +45,8 @@ def culprit_of(job: JobLog, symptoms: Sequence[Incident]) -> Blame:
     node = found.nodes[0] if len(found.nodes) == 1 else None
     if rank is not None and node is None:
         node = job.world.host_of.get(rank)
+    if rank is None and node is not None:
+        rank = _only_rank_on(node, job)
     texts = [t for t in (found.why, found.unknown) if t]
     return Blame(
         rank,
@@ -54,6 +56,12 @@ def culprit_of(job: JobLog, symptoms: Sequence[Incident]) -> Blame:
         found.confident,
         tuple(Reason(t) for t in texts),
     )
+
+
+def _only_rank_on(node: str, job: JobLog) -> int | None:
+    """The node's rank, where it runs one process only."""
+    here = {r for r, host in job.world.host_of.items() if host.split(".")[0] == node.split(".")[0]}
+    return here.pop() if len(here) == 1 and job.world.per_node == 1 else None
 
 
 def _situation(job: JobLog, errors: tuple[RankError, ...]) -> Situation:

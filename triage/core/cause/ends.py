@@ -96,30 +96,26 @@ def lost_node(found: Sequence[Loss]) -> tuple[str | None, str]:
     common = [n for n in named | reporters if all(n in pair for pair in pairs)]
     partners = {n for pair in pairs for n in pair} - {None}
     silent = sorted(named - reporters)
+    first = _first(found)
+    if first is not None:
+        return first, f"the first lost connection named {first}"
     if len(partners) > 2 and len(common) == 1:
         return common[0], f"every lost connection has {common[0]} at one end"
     if len(named) == 1 and silent:
         return silent[0], f"{_count(found)} lost the connection to {silent[0]}, which reported none"
-    first = _first(found)
-    if first is not None:
-        return first, f"the first lost connection named {first}"
     return None, "the hosts " + ", ".join(sorted(named)) + " lost one another, in no order that the logs show"
 
 
 def _first(found: Sequence[Loss]) -> str | None:
-    """The host named by the earliest report, where it reported nothing itself until clearly later."""
+    """The host named by the earliest reports, where other hosts were named only clearly later."""
     timed = sorted(
-        (item for item in found if item.time is not None and item.node), key=lambda i: i.time or 0.0
+        (item.time, item.node) for item in found if item.time is not None and item.node is not None
     )
     if len(timed) != len(found) or not timed:
         return None
-    first = timed[0]
-    rest = [i for i in timed if i.node != first.node]
-    if any(i.by_node != first.node for i in rest):
-        return None
-    if not rest or (rest[0].time or 0.0) - (first.time or 0.0) > SKEW:
-        return first.node
-    return None
+    start, node = timed[0]
+    later = [time for time, other in timed if other != node]
+    return node if later and later[0] - start > SKEW else None
 
 
 SKEW = 2.0

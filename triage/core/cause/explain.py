@@ -14,6 +14,7 @@ from triage.core.cause.incident import Occurrence, group
 from triage.core.cause.joblog import JobLog, ResolvedExit, SeenCollective
 from triage.core.cause.jobs import Fed
 from triage.core.cause.keeper import Kept
+from triage.core.cause.places import LineNumbers
 from triage.core.cause.rootcause import Selection, select
 from triage.core.cause.timeline import build_timeline
 from triage.core.cause.verdict import Verdict
@@ -25,7 +26,6 @@ from triage.core.rules.ruleset import RuleSet
 
 _PID = re.compile(r"\bpid=(\d{1,10})\b")
 
-LineNumbers = Callable[[int, Sequence[int]], Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from triage.core.events.model import Collective
 
 MAX_WORLD = 1_000_000
+MAX_GROUP = 32_768
+"""Members of a group that a layout may claim."""
 DEFAULT = "default"
 
 _DENSE: Mapping[str, tuple[str, ...]] = {
@@ -75,7 +77,7 @@ def megatron_members(description: str, rank: int, sizes: Sizes) -> tuple[int, ..
     stride: int | None = 1
     for name, size in axes.items():
         if name in wanted:
-            if not size or stride is None or size * len(members) > MAX_WORLD:
+            if not size or stride is None or size * len(members) > MAX_GROUP:
                 return None
             base -= (rank // stride) % size * stride
             members = [m + i * stride for i in range(size) for m in members]
@@ -175,9 +177,16 @@ class Group:
 class Groups:
     """Names groups so that one key means one set of ranks, whatever form of name a torch version prints."""
 
-    def __init__(self, sizes: Sizes) -> None:
+    def __init__(self, sizes: Sizes, pairs: Iterable[tuple[Collective, int | None]] = ()) -> None:
+        """`pairs`: all events with their ranks. One printed position that contradicts Megatron's usual order shows
+        that this job's order is another one, so then no group is laid out by it."""
         self.sizes = sizes
         self.all: dict[object, Group] = {}
+        self._laid_out: dict[tuple[str, int], tuple[int, ...] | None] = {}
+        self._other_order: set[bool] = set()
+        for event, rank in pairs:
+            if rank is not None and event.group and self._contradicts(event, rank):
+                self._other_order.add(description_of(event.group) in _EXPERT)
 
     def of(self, event: Collective, rank: int | None) -> Group | None:
         """The event's group, None where it does not say or the name is only a process's own number."""
@@ -208,16 +217,27 @@ class Groups:
         return group
 
     def _layout(self, event: Collective, rank: int | None) -> tuple[int, ...] | None:
-        if rank is None:
+        if rank is None or self._contradicts(event, rank):
             return None
-        members = megatron_members(description_of(event.group), rank, self.sizes)
-        if members is None or rank not in members:
+        description = description_of(event.group)
+        if (description in _EXPERT) in self._other_order:
             return None
-        if event.group_rank is not None and (
-            event.group_rank >= len(members) or members[event.group_rank] != rank
-        ):
-            return None
-        return members
+        return self._members(description, rank)
+
+    def _members(self, description: str, rank: int) -> tuple[int, ...] | None:
+        key = (description, rank)
+        if key not in self._laid_out:
+            self._laid_out[key] = found = megatron_members(description, rank, self.sizes)
+            if found is not None and rank in found:
+                self._laid_out.update(((description, r), found) for r in found)
+        return self._laid_out[key]
+
+    def _contradicts(self, event: Collective, rank: int) -> bool:
+        members = self._members(description_of(event.group), rank)
+        position = event.group_rank
+        if members is None or position is None:
+            return False
+        return position >= len(members) or members[position] != rank
 
     def _get(self, key: object, name: str) -> Group:
         return self.all.setdefault(key, Group(name))

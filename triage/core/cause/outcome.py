@@ -258,7 +258,7 @@ def _collective(job: JobLog, selection: Selection, root: Incident) -> Outcome:
         root=root,
         occurrence=symptom,
         culprit=blame,
-        downstream=symptoms if blame.rank is not None else selection.downstream,
+        downstream=symptoms if blame.rank is not None or blame.node is not None else selection.downstream,
         unexplained=selection.unexplained,
         reasons=(*blame.reasons, *selection.reasons),
     )

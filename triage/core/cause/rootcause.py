@@ -268,7 +268,7 @@ def _speaker(best: Incident, candidates: list[Incident]) -> Incident:
         return best
     alike = [c for c in candidates if c is not best and c.category == best.category and _may_be_one(best, c)]
     for other in alike:
-        if isinstance(other.first.event, Trace) and other.rule.specificity > FALLBACK:
+        if isinstance(other.first.event, Trace) and other.rule is best.rule:
             return other
     source, at = best.first.place
     near = [c for c in alike if c.first.place[0] == source and 0 <= c.first.place[1] - at <= NEAR]

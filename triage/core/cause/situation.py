@@ -77,7 +77,7 @@ class Situation:
         if known is not None or not self.per_node:
             return known
         first = rank // self.per_node * self.per_node
-        names = {self.hosts.get(r) for r in range(first, first + min(self.per_node, 4096))} - {None}
+        names = {self.hosts.get(r) for r in range(first, first + min(self.per_node, 1024))} - {None}
         return names.pop() if len(names) == 1 else None
 
     def ranks_on(self, node: str) -> tuple[int, ...]:
@@ -85,12 +85,9 @@ class Situation:
         on = {r for r, host in self.hosts.items() if host == node}
         if self.per_node and len({r // self.per_node for r in on}) == 1:
             first = min(on) // self.per_node * self.per_node
-            end = first + min(self.per_node, 4096)
+            end = first + min(self.per_node, 1024)
             on.update(r for r in range(first, end) if self.hosts.get(r) in (None, node))
         return tuple(sorted(on))
-
-    def has_log(self, rank: int) -> bool:
-        return rank in self.logged or rank in self.hosts or any(e.rank == rank for e in self.exits)
 
 
 @dataclass(frozen=True, slots=True)

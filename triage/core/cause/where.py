@@ -154,6 +154,7 @@ def _learn_exits(world: World, sources: Sequence[Source], events: Sequence[Event
             bases[index].add(event.rank - event.local_rank)
             if event.host:
                 world.offset_of_host.setdefault(event.host, event.rank - event.local_rank)
+    _learn_consecutive(world, events)
     printed: dict[int, set[int]] = defaultdict(set)
     for event in events:
         if event.tags.rank is not None:
@@ -163,6 +164,23 @@ def _learn_exits(world: World, sources: Sequence[Source], events: Sequence[Event
         foreign = {r for r in printed[index] if r < base}
         if len(seen) == 1 and (not foreign or not any(r >= base for r in printed[index])):
             world.offset_of_source.setdefault(index, base)
+
+
+def _learn_consecutive(world: World, events: Sequence[Event]) -> None:
+    """torchrun starts its workers one after the other: where the process ids it names run on without a gap and the
+    known ones agree, the others' ranks follow."""
+    by_source: dict[int, set[int]] = defaultdict(set)
+    for event in events:
+        if isinstance(event, Exit) and event.by == "torchrun" and event.pid is not None:
+            by_source[event.span.source].add(event.pid)
+    for index, pids in by_source.items():
+        known = {world.rank_of_pid[(index, p)] - p for p in pids if (index, p) in world.rank_of_pid}
+        ordered = sorted(pids)
+        if len(known) == 1 and ordered[-1] - ordered[0] == len(ordered) - 1:
+            shift = next(iter(known))
+            if ordered[0] + shift >= 0:
+                for pid in ordered:
+                    world.rank_of_pid.setdefault((index, pid), pid + shift)
 
 
 def _short(host: str) -> str:
@@ -208,8 +226,11 @@ def _learn_tasks(world: World, sources: Sequence[Source], events: Sequence[Event
             other += 1
         if isinstance(event, Exit) and event.by == "torchrun":
             other += 1
+    several = any(isinstance(e, Exit) and e.by == "srun" and len(e.hosts) == 1 and len(e.ranks) > 1 for e in events)
     if same or other:
         world.task_is_rank = same > 0 and other == 0
+    elif several:
+        world.task_is_rank = True
     elif tasks and world.size is not None and max(tasks) > 0:
         if world.nodes and world.nodes > max(tasks) and world.per_node and world.per_node > 1:
             world.task_is_rank = False

@@ -20,6 +20,7 @@ from triage.core.logs.record import Record
 _Values = dict[str, int | float | str | bool]
 
 _HEADER = re.compile(r"^\s*-{5,80} (?:end of )?[\w ]{0,40}arguments -{5,80}\s*$")
+_MEMBER = re.compile(r'"([a-z_]{2,60})"\s*:\s*(\d{1,12})\b')
 _ENTRY = re.compile(r"^ {1,4}([A-Za-z_][\w.]{0,120}) (\.{1,80}) (.*)$")
 _LONG_ENTRY = re.compile(r"^ {2}([a-z_]\w{47,120}|train_micro_batch_size_per_gpu) {1,2}(\S.*)?$")
 _NEOX_VALUE = re.compile(r"^(.*?)\.{2,80}(?:updated|default)$")
@@ -78,6 +79,11 @@ def stated_sizes(text: str) -> dict[str, int]:
         (match[1].replace(" ", "_").replace("-", "_"), match[2]) for match in _STATED.finditer(text[:LIMIT])
     )
     return settle(pairs)
+
+
+def artifact_sizes(text: str) -> dict[str, int]:
+    """The sizes among the numbers of a JSON object's members, which may be cut off anywhere."""
+    return _positive((name, value) for name, value in _MEMBER.findall(text))
 
 
 def _close(dump: _Dump | None, source: int, events: list[Event]) -> None:

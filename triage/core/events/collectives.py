@@ -128,7 +128,11 @@ def _events_of(record: Record, source: int, report: reports.Report) -> Iterator[
         if literal in text:
             for event in parse(draft):
                 matched = True
-                yield event
+                yield (
+                    replace(event, group=report.group)
+                    if event.what == "desync" and not event.group
+                    else event
+                )
     if not matched and record.tags.rank is not None and draft.group:
         yield draft.event("member", ranks=(record.tags.rank,))
     yield from report.feed(draft)

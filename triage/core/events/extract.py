@@ -7,14 +7,14 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from triage.core.events.arguments import extract_facts
+from triage.core.events.arguments import artifact_sizes, extract_facts
 from triage.core.events.attempts import extract_marks
 from triage.core.events.collectives import extract_collectives
 from triage.core.events.elastic import extract_elastic
 from triage.core.events.embedded import trace_from_error_file
 from triage.core.events.exits import extract_exits
 from triage.core.events.messages import last_words, message_of, messages_of
-from triage.core.events.model import Event, Facts, Interval, Message, Progress, Trace
+from triage.core.events.model import Event, Facts, Interval, Message, Progress, Span, Trace
 from triage.core.events.progress import extract_progress
 from triage.core.events.traceback import extract_traces
 from triage.core.logs.anchors import ANCHORS
@@ -40,13 +40,19 @@ def events_of(source: Source, index: int, regions: Iterable[Region]) -> list[Eve
     return timed
 
 
-def error_file_event(source: Source, index: int, text: str) -> Trace | None:
+def error_file_event(index: int, text: str) -> Trace | None:
     """The traceback in torchrun's `error.json`."""
     try:
         json.loads(text)
     except ValueError:
         return None
     return trace_from_error_file(text, index, len(text))
+
+
+def artifact_event(index: int, text: str) -> Facts | None:
+    """The sizes that a metrics JSON states, complete or torn off in the middle."""
+    values = artifact_sizes(text)
+    return Facts(span=Span(index, 0, len(text)), values=values, origin="environment") if values else None
 
 
 def _stream_events(stream: Sequence[Record], index: int) -> list[Event]:

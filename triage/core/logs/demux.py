@@ -9,7 +9,7 @@ stream of the tagged record before it when
 - it is blank and the next non-blank line is of that same stream again.
 
 "Bare" means: the same tags but for the ones a message itself carries (`0: frame #1` after `0: [rank3]:[E...`). Nothing but such
-lines may stand between. What joins takes the tags of the record it joins.
+lines may stand between, and no gap in the bytes. What joins takes the tags of the record it joins.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from triage.core.logs.record import Record, Tags
+from triage.core.logs.records import LINE_BREAK
 
 Key = tuple[int | None, int | None, int | None, str | None, str | None]
 
@@ -42,7 +43,11 @@ def streams(records: Sequence[Record]) -> list[list[Record]]:
     """The records by writer, each stream in the order of the file, streams in the order of their first record."""
     by_key: dict[Key, list[Record]] = {}
     heads: dict[Key, _Head] = {}
+    end = 0
     for record in records:
+        if record.offset > end + LINE_BREAK and heads:
+            _settle_all(by_key, heads)
+        end = max(end, record.end)
         key = record.tags.stream_key()
         outer = _outer(record, key)
         head = heads.get(outer)
@@ -61,9 +66,14 @@ def streams(records: Sequence[Record]) -> list[list[Record]]:
         by_key.setdefault(key, []).append(record)
         if key != outer:
             heads[outer] = _Head(record, key)
+    _settle_all(by_key, heads)
+    return list(by_key.values())
+
+
+def _settle_all(by_key: dict[Key, list[Record]], heads: dict[Key, _Head]) -> None:
     for outer, head in heads.items():
         _settle(by_key, head, outer, same=False)
-    return list(by_key.values())
+    heads.clear()
 
 
 def _settle(by_key: dict[Key, list[Record]], head: _Head, outer: Key, *, same: bool) -> None:

@@ -116,11 +116,7 @@ def _pieces(raw: bytes, offset: int) -> Iterator[Physical]:
     kept = False
     for index, (start, end) in enumerate(states):
         state = raw[start:end]
-        if (
-            index + 1 < len(states)
-            and _is_bar(state)
-            and _is_bar(raw[states[index + 1][0] : states[index + 1][1]])
-        ):
+        if index + 1 < len(states) and _overwritten(state, raw[slice(*states[index + 1])], first=index == 0):
             continue
         piece = _physical(state, offset + start, part)
         if piece.text.strip() or (len(states) == 1 and part == 0):
@@ -163,6 +159,18 @@ def _may_be_glued(raw: bytes) -> bool:
     return b"error: " in raw or (
         b"]" in raw and (b"%|" in raw or b"/s]" in raw or b"/s," in raw or b"s/it" in raw)
     )
+
+
+def _overwritten(state: bytes, following: bytes, *, first: bool) -> bool:
+    """A bar under the next state of it; the line's first state stays when it carries more, such as a label."""
+    if not _is_bar(state) or not _is_bar(following):
+        return False
+    return not first or _lead(state) == _lead(following)
+
+
+def _lead(state: bytes) -> bytes:
+    match = _PERCENT.search(state[:600])
+    return b"" if match is None else state[: match.start()].rstrip(b"0123456789 ?")
 
 
 def _is_bar(state: bytes) -> bool:

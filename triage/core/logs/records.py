@@ -15,6 +15,10 @@ SRUN_CUT = 1024
 length was cut: a whole one would have needed one more byte for its line break."""
 
 
+LINE_BREAK = 2
+"""Bytes a line break may have. More between two lines means that something was left out."""
+
+
 def survey_lines(lines: Sequence[Physical]) -> Labels:
     """The bare labels (`12: `, `node-3: `) that these lines carry; for a caller that knows more of the file than one excerpt."""
     return _survey(lines, [peel(line.text) for line in lines])
@@ -74,7 +78,11 @@ def _joined(
     out: list[Record] = []
     open_cuts: dict[int, int] = {}
     pieces: dict[int, list[int]] = {}
+    end = 0
     for index, (line, got, record) in enumerate(zip(lines, peeled, records, strict=True)):
+        if line.part == 0 and line.offset > end + LINE_BREAK:
+            open_cuts.clear()
+        end = line.end
         task = record.tags.task
         if task is None or got is None or not got.body:
             out.append(record)

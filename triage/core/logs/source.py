@@ -14,7 +14,8 @@ class Source:
     stream: str = ""
     """`out`, `err` or empty."""
     kind: str = "log"
-    """`log`, `error-file` (torchrun's error.json), `kernel` (dmesg, kern.log, syslog)."""
+    """`log`, `error-file` (torchrun's error.json), `artifact` (a training's metrics JSON: it states sizes, and says
+    nothing of a failure), `kernel` (dmesg, kern.log, syslog)."""
     job: str | None = None
     node: str | None = None
     """Host name in the path."""

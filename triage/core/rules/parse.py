@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from triage.core.rules import quick_toml
 from triage.core.rules.keylines import KeyLines, line_of_syntax_error
 from triage.core.rules.model import Example, On, Role, Rule
 from triage.core.rules.ruleset import Category, CauseEdge, FrameRow, RuleSet
@@ -79,7 +80,7 @@ class _Reader:
         self.data: dict[str, Any] = {}
         self.broken = False
         try:
-            self.data = tomllib.loads(text)
+            self.data = quick_toml.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             self.broken = True
             line = line_of_syntax_error(str(error), text)
@@ -214,7 +215,7 @@ def _steps(reader: _Reader) -> tuple[str, ...]:
     value = reader.data.get("next_steps", [])
     steps: list[str] = []
     for step in value if isinstance(value, list) else [None]:
-        lines = step if isinstance(step, list) else [step]
+        lines: list[Any] = step if isinstance(step, list) else [step]
         if not lines or not all(isinstance(line, str) and line and "\n" not in line for line in lines):
             reader.wrong(
                 "next_steps", '"next_steps" must be an array of one-line texts or of arrays of such texts'
