@@ -164,9 +164,7 @@ class Analysis:
 
     def _explain(self, attempts: Sequence[Attempt], wanted: int | None, lines: LineNumbers) -> Explained:
         def one(attempt: Attempt) -> Explained:
-            return explain_attempt(
-                attempt, len(attempts), self.feeds, self._ruleset, lines
-            )
+            return explain_attempt(attempt, attempts, self.feeds, self._ruleset, lines)
 
         return decide(attempts, wanted, one)
 

@@ -110,11 +110,9 @@ def test_tensor_parallel_member_hung_while_data_parallel_peers_time_out_too() ->
     """Positions repeat between groups, and the first node's ranks wait for healthy peers that wait themselves."""
     first = flat(timeout(r, f"{r + 1}({DP})", 0, 199, at=1010.0) for r in range(8))
     second = flat(timeout(r, f"10({TP})", r - 8, 18402, "_ALLGATHER_BASE") for r in range(8, 16) if r != 11)
-    for sizes in ({"tp": 8}, {}):
-        c = find_culprit(
-            first + second, job(16, all_hosts(16, 8, [11]), per_node=8, logged=range(16), **sizes)
-        )
-        assert (c.ranks, c.nodes) == ((11,), ("n1",)), sizes
+    for tp in (None, 8):
+        c = find_culprit(first + second, job(16, all_hosts(16, 8, [11]), per_node=8, logged=range(16), tp=tp))
+        assert (c.ranks, c.nodes) == ((11,), ("n1",)), tp
     assert c.confident
 
 

@@ -96,7 +96,7 @@ def test_blank_line_between_tagged_ones_gets_no_tags() -> None:
 def test_label_covers_what_a_carriage_return_split_off_its_line() -> None:
     bar = "  5%|#   | 5/100 [00:01<00:10,  9.0it/s]"
     got = records(f"3: {bar}\r{bar}Traceback (most recent call last):\n3: x\n3: y\n")
-    assert [(r.tags.task, r.text) for r in got][1] == (3, "Traceback (most recent call last):")
+    assert [(r.tags.task, r.text) for r in got][2] == (3, "Traceback (most recent call last):")
     got = records(f"(TaskRunner pid=7) \r{bar}\rboom\n")
     assert {r.tags.actor for r in got} == {"TaskRunner pid=7"}
 

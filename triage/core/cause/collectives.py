@@ -273,11 +273,7 @@ def _pick(case: Case, candidates: set[int], why: Callable[[Case, int], str]) -> 
 
 def _earliest_waited(case: Case, candidates: set[int]) -> set[int | None]:
     """The candidate whose waiters began clearly before all other candidates' waiters."""
-    began = sorted(
-        (time, rank)
-        for rank in candidates
-        if (time := case.chain.began(case.chain.waiters_of(rank))) is not None
-    )
+    began = sorted((time, rank) for rank, time in case.chain.began_of_waits(candidates).items())
     if len(began) == len(candidates) and began[1][0] - began[0][0] > 2 * SKEW:
         return {began[0][1]}
     return set()

@@ -11,6 +11,7 @@ from triage.core.cause.collectives import find_culprit
 from triage.core.cause.groups import Sizes
 from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.joblog import JobLog, Reason
+from triage.core.cause.peers import common_peer, group_of
 from triage.core.cause.situation import RankError, RankExit, Seen, Situation
 
 _TIMEOUT = re.compile(r"[Tt]imed out|[Tt]imeout|time ?out", re.ASCII)
@@ -41,6 +42,9 @@ def culprit_of(job: JobLog, symptoms: Sequence[Incident]) -> Blame:
         [Seen(c.event, c.where.rank, c.where.node, _finite(c.bounds.guess)) for c in job.collectives],
         _situation(job, errors),
     )
+    if not found.ranks and not found.nodes and (missing := _missing_peer(job, symptoms)) is not None:
+        why = f"rank {missing} is the one rank that shares a group with all that lost a peer, and reported nothing"
+        return Blame(missing, job.world.host_of.get(missing), (missing,), "inferred", False, (Reason(why),))
     rank = found.ranks[0] if len(found.ranks) == 1 else None
     node = found.nodes[0] if len(found.nodes) == 1 else None
     if rank is not None and node is None:
@@ -58,6 +62,33 @@ def culprit_of(job: JobLog, symptoms: Sequence[Incident]) -> Blame:
     )
 
 
+def _missing_peer(job: JobLog, symptoms: Sequence[Incident]) -> int | None:
+    victims = {
+        o.where.rank: group
+        for i in symptoms
+        for o in i.occurrences
+        if o.where.rank is not None
+        and o.exception is not None
+        and _kind(o) == "closed"
+        and (group := group_of(o.exception.frames)) is not None
+    }
+    return common_peer(victims.items(), _sizes(job, _likely_world(job)))
+
+
+def _likely_world(job: JobLog) -> int | None:
+    """The world's size; where nothing states it, that of the ranks a launcher named, if it fits the parallel sizes."""
+    if job.world.size is not None:
+        return job.world.size
+    ranks = {e.where.rank for e in job.exits if e.where.rank is not None}
+    size = max(ranks, default=-1) + 1
+    return size if len(ranks) == size > 1 else None
+
+
+def _sizes(job: JobLog, world: int | None) -> Sizes:
+    facts = {k: int(v) for k, v in job.facts.items() if isinstance(v, int)}
+    return Sizes(world, facts.get("tp"), facts.get("cp"), facts.get("pp"), facts.get("dp"), facts.get("ep"))
+
+
 def _only_rank_on(node: str, job: JobLog) -> int | None:
     """The node's rank, where it runs one process only."""
     here = {r for r, host in job.world.host_of.items() if host.split(".")[0] == node.split(".")[0]}
@@ -65,7 +96,6 @@ def _only_rank_on(node: str, job: JobLog) -> int | None:
 
 
 def _situation(job: JobLog, errors: tuple[RankError, ...]) -> Situation:
-    facts = {k: int(v) for k, v in job.facts.items() if isinstance(v, int)}
     hosts: dict[int, str | None] = {r: job.world.host_of.get(r) for r in job.ranks_seen}
     hosts.update(job.world.host_of)
     own = {s.rank for s in job.sources if s.rank is not None}
@@ -74,10 +104,7 @@ def _situation(job: JobLog, errors: tuple[RankError, ...]) -> Situation:
     if len(job.sources) == 1 and job.world.size and job.world.size <= 1 << 16:
         logged |= set(range(job.world.size))
     return Situation(
-        sizes=Sizes(
-            world=job.world.size, tp=facts.get("tp"), cp=facts.get("cp"), pp=facts.get("pp"), dp=facts.get("dp"),
-            ep=facts.get("ep"),
-        ),
+        sizes=_sizes(job, job.world.size),
         per_node=job.world.per_node,
         hosts=hosts,
         nodes=tuple(sorted(nodes)),

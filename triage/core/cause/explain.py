@@ -38,23 +38,30 @@ class Explained:
 
 
 def explain_attempt(
-    attempt: Attempt, attempts: int, feeds: Sequence[Fed], ruleset: RuleSet, lines: LineNumbers
+    attempt: Attempt,
+    attempts: Sequence[Attempt],
+    feeds: Sequence[Fed],
+    ruleset: RuleSet,
+    lines: LineNumbers,
 ) -> Explained:
     """The verdict on one attempt, as if the others had not been."""
-    job = resolve(attempt, feeds, ruleset)
+    everything = [k.event for a in attempts for k in a.kept]
+    job = resolve(attempt, feeds, ruleset, everything)
     selection = select(job)
-    verdict = build_verdict(job, selection, lines, attempt.number, attempts)
+    verdict = build_verdict(job, selection, lines, attempt.number, len(attempts))
     return Explained(verdict, selection, job)
 
 
-def resolve(attempt: Attempt, feeds: Sequence[Fed], ruleset: RuleSet) -> JobLog:
-    """Who did what when, on one axis of ranks and one of time."""
+def resolve(
+    attempt: Attempt, feeds: Sequence[Fed], ruleset: RuleSet, everything: Sequence[Event]
+) -> JobLog:
+    """Who did what when, on one axis of ranks and one of time; where ranks run is learnt from all attempts."""
     sources = [feed.source for feed in feeds]
     events = [k.event for k in attempt.kept]
     facts = merge_facts(
         [e for e in events if isinstance(e, Facts)], [e for e in events if isinstance(e, Progress)]
     )
-    world = build_world(sources, events, facts)
+    world = build_world(sources, everything, facts)
     if facts.get("world_size") is None and world.size is not None:
         facts["world_size"] = world.size
     clock = Clock(_stamps(attempt.kept))

@@ -240,9 +240,10 @@ def _collective(job: JobLog, selection: Selection, root: Incident) -> Outcome:
     if root.category == "python":
         return _swallowed(job, selection, root)
     symptom = _spokesman(root)
-    if silent := _left_without_a_word(job, blame, downstream):
-        if told := _last_words(job, silent):
-            return _gave_up(job, selection, silent, told, downstream)
+    silent = _left_without_a_word(job, blame, downstream)
+    if silent is not None and (told := _last_words(job, silent)):
+        return _gave_up(job, selection, silent, told, downstream)
+    if silent is not None and silent.failing:
         bare = _unknown_exit(job, selection, [silent])
         return replace(bare, downstream=downstream, reasons=(*bare.reasons, *blame.reasons))
     symptoms = tuple(
@@ -268,15 +269,16 @@ def _left_without_a_word(job: JobLog, blame: Blame, symptoms: tuple[Incident, ..
     """The culprit's own bad exit, where it ended by itself before the others and printed nothing."""
     if blame.rank is None or any(blame.rank in i.ranks for i in symptoms if not isinstance(i.first.event, Exit)):
         return None
-    return next(
-        (e for e in job.failing_exits() if e.where.rank == blame.rank and e.exit.first and not e.signal), None
+    exits = [e for e in job.exits if e.where.rank == blame.rank]
+    return next((e for e in exits if e.exit.first and e.failing and not e.signal), None) or next(
+        (e for e in exits if e.exit.victim), None
     )
 
 
 def _last_words(job: JobLog, silent: ResolvedExit) -> tuple[Words, Where] | None:
     """The plain line that only the rank which left can have printed: `sys.exit("text")` leaves no traceback."""
     mine = [w for w in job.words if w[1].rank == silent.where.rank]
-    if not mine and silent.exit.exitcode == 1:
+    if not mine and (silent.exit.exitcode == 1 or silent.exit.victim):
         mine = [w for w in job.words if w[1].rank is None and w[0].span.source == silent.exit.span.source]
     return min(mine, key=lambda w: w[0].span.first, default=None)
 
@@ -299,8 +301,8 @@ def _gave_up(
         downstream=downstream,
         reasons=(
             Reason(
-                f"rank {silent.where.rank} ended first with exit code {silent.exit.exitcode} ({{0}}) and no traceback; "
-                "the line before ({1}) reads like its last words",
+                f"rank {silent.where.rank} left the others and printed no traceback ({{0}}); "
+                "the line before their errors ({1}) reads like its last words",
                 ((silent.exit.span.source, silent.exit.span.first), (words.span.source, words.span.first)),
             ),
             *selection.reasons,

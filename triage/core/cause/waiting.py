@@ -8,7 +8,7 @@ other groups are links of the chain, not its end.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from triage.core.cause.groups import Group, Groups
@@ -108,10 +108,15 @@ class Chain:
     def waiters_of(self, rank: int) -> set[int]:
         return {w for w, blockers in self.waits.items() if rank in blockers}
 
-    def began(self, ranks: Iterable[int]) -> float | None:
-        """The earliest begin of a wait of these ranks."""
-        times = [s.began for r in ranks for _, s in self.states.get(r, ()) if s.began is not None]
-        return min(times, default=None)
+    def began_of_waits(self, ranks: set[int]) -> dict[int, float]:
+        """For each of `ranks` that is waited for: when the earliest wait for it began, where that is known."""
+        found: dict[int, float] = {}
+        for waiter, blockers in self.waits.items():
+            times = [s.began for _, s in self.states.get(waiter, ()) if s.began is not None]
+            if times:
+                for rank in blockers & ranks:
+                    found[rank] = min(min(times), found.get(rank, min(times)))
+        return found
 
 
 def follow(seen: Sequence[Seen], groups: Groups) -> Chain:
