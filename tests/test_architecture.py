@@ -58,9 +58,9 @@ def test_floors_import_downwards_only() -> None:
         for target in imported(tree):
             if target.startswith("triage."):
                 floor = target.split(".")[1]
-                if (PACKAGE / f"{floor}.py").exists() or (PACKAGE / floor).is_dir():
-                    if floor != own and floor not in EDGES[own]:
-                        wrong.append(f"{name} imports {target}")
+                exists = (PACKAGE / f"{floor}.py").exists() or (PACKAGE / floor).is_dir()
+                if exists and floor != own and floor not in EDGES[own]:
+                    wrong.append(f"{name} imports {target}")
     assert wrong == []
 
 
@@ -86,7 +86,11 @@ def test_core_is_pure() -> None:
             if target.split(".")[0] in IMPURE:
                 wrong.append(f"{name} imports {target}")
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"open", "print", "input"}:
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in {"open", "print", "input"}
+            ):
                 wrong.append(f"{name}:{node.lineno} calls {node.func.id}")
     assert wrong == []
 

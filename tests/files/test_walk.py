@@ -58,7 +58,7 @@ def test_empty_file_is_read(tmp_path: Path) -> None:
 def test_files_of_a_job_folder_that_are_no_logs_are_skipped_with_a_reason(tmp_path: Path) -> None:
     names = ["train.py", "run.sh", "x.slurm", "x.sbatch", "c.toml", "c.yaml", "c.yml", "README.md", "n.ipynb"]
     folder = made(
-        tmp_path, {**dict.fromkeys(names, "CUDA out of memory\n"), "metrics.json": "{}", "a.log": "x\n"}
+        tmp_path, {**dict.fromkeys(names, "CUDA out of memory\n"), "index.json": "{}", "a.log": "x\n"}
     )
     assert shown(folder) == ["a.log"]
     assert set(reasons(folder)) == {*names, "metrics.json"}

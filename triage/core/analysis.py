@@ -13,11 +13,11 @@ from triage.core.cause.attempts import Attempt, decide, split_attempts
 from triage.core.cause.explain import Explained, explain_attempt
 from triage.core.cause.joblog import Reason
 from triage.core.cause.jobs import choose_job
+from triage.core.cause.keeper import Keeper, Kept
 from triage.core.cause.places import Places
 from triage.core.cause.verdict import Scanned, Verdict
-from triage.core.events.model import Event
 from triage.core.events.extract import artifact_event, error_file_event, events_of
-from triage.core.cause.keeper import Keeper, Kept
+from triage.core.events.model import Event
 from triage.core.logs.regions import LARGEST, Anchors, Region, RegionFinder
 from triage.core.logs.source import Source
 from triage.core.rules.engine import Engine
@@ -62,7 +62,9 @@ class NaiveFinder:
 class SourceFeed:
     """One source's way from bytes to kept events."""
 
-    def __init__(self, source: Source, index: int, finder: RegionFinder | NaiveFinder, engine: Engine) -> None:
+    def __init__(
+        self, source: Source, index: int, finder: RegionFinder | NaiveFinder, engine: Engine
+    ) -> None:
         self.source = source
         self.index = index
         self.keeper = Keeper(engine)
@@ -102,10 +104,10 @@ class SourceFeed:
             batch.append(region)
             size += len(region.data)
             if size >= LARGEST:
-                self.keeper.add(events_of(self.source, self.index, batch))
+                self.keeper.add(events_of(self.index, batch))
                 batch, size = [], 0
         if batch:
-            self.keeper.add(events_of(self.source, self.index, batch))
+            self.keeper.add(events_of(self.index, batch))
 
 
 @dataclass(frozen=True, slots=True)

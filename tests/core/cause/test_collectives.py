@@ -338,6 +338,14 @@ def test_peer_named_by_nccl_is_a_host_of_the_job_despite_its_domain() -> None:
     assert (c.ranks, c.nodes, c.how, c.confident) == ((0,), ("ip-10-31-45-209",), "named", True)
 
 
+def test_the_lost_hosts_rank_is_the_one_that_is_left() -> None:
+    """Nothing ties a rank to the lost host but that all other ranks are elsewhere."""
+    situation = job(None, {1: "b"}, per_node=1, nodes=("a", "b"))
+    assert find_culprit(lost(1, "a", "b"), situation).ranks == (0,)
+    two_free = job(None, {1: "b"}, per_node=1, nodes=("a", "b", "c"))
+    assert find_culprit(lost(1, "a", "b"), two_free).ranks == ()
+
+
 def test_peer_address_is_mapped_by_the_hosts_own_line() -> None:
     events = seen("NCCL INFO Bootstrap : Using ib0:10.6.13.83<0>", node="n1") + lost(0, "10.6.13.83", "n0")
     c = find_culprit(events, job(4, all_hosts(4, 2), per_node=2, nodes=("n0", "n1")))

@@ -59,6 +59,18 @@ def test_nccl_continuation_joins_the_warning() -> None:
     ]
 
 
+def test_line_after_last_error_is_the_messages_own_whatever_it_says() -> None:
+    text = (
+        "[rank9]:[E1201 10:00:00.1 ProcessGroupNCCL.cpp:2363] [Rank 0] NCCL error: remote process exited\n"
+        "Last error:\nNET/IB : Got completion from peer\nException raised from check at a.cpp:1\nNET/IB : other\n"
+    )
+    assert of_rank(text, 9)[1:] == [
+        "Last error:",
+        "NET/IB : Got completion from peer",
+        "Exception raised from check at a.cpp:1",
+    ]
+
+
 def test_blank_line_inside_a_ranks_traceback_joins_it() -> None:
     text = "[rank1]: KeyError: 'x'\n\n[rank1]: During handling of the above exception, another exception occurred:\n\n[rank2]: z\n"
     assert of_rank(text, 1) == [

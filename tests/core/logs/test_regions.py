@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +19,7 @@ TRACEBACK = b'Traceback (most recent call last):\n  File "a.py", line 3, in f\n 
 def found(data: bytes, cuts: list[int] | None = None) -> list[Region]:
     finder = RegionFinder(ANCHORS)
     edges = [0, *sorted(set(cuts or [])), len(data)]
-    for a, b in zip(edges, edges[1:], strict=False):
+    for a, b in pairwise(edges):
         if b > a:
             finder.feed(data[a:b])
     finder.close()
@@ -37,12 +39,15 @@ def test_a_failure_in_the_middle_is_kept_and_the_noise_around_it_is_not() -> Non
 def test_regions_do_not_overlap_and_are_in_order() -> None:
     data = b"".join(NOISE * 50 + (TRACEBACK if i % 7 == 0 else b"error: x\n") for i in range(900))
     got = found(data)
-    assert all(a.end <= b.offset for a, b in zip(got, got[1:], strict=False))
+    assert all(a.end <= b.offset for a, b in pairwise(got))
 
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(st.sampled_from([NOISE * 300, TRACEBACK, b"x" * 70_000 + b"\n", PROGRESS * 5, b"error: a\n"]), max_size=60),
+    st.lists(
+        st.sampled_from([NOISE * 300, TRACEBACK, b"x" * 70_000 + b"\n", PROGRESS * 5, b"error: a\n"]),
+        max_size=60,
+    ),
     st.lists(st.integers(0, 3_000_000), max_size=12),
 )
 def test_any_split_gives_the_same_regions(parts: list[bytes], cuts: list[int]) -> None:

@@ -64,7 +64,8 @@ def _is_empty(kept: Sequence[Kept]) -> bool:
     from triage.core.rules.model import Role
 
     return not any(
-        isinstance(k.event, Progress | Facts) or (k.deciding is not None and k.deciding.rule.role is Role.ROOT)
+        isinstance(k.event, Progress | Facts)
+        or (k.deciding is not None and k.deciding.rule.role is Role.ROOT)
         for k in kept
     )
 

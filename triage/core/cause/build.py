@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 
 from triage.core.cause.confidence import confidence_of
-from triage.core.cause.culprit import culprit_of
 from triage.core.cause.facts import memory_facts
 from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.joblog import JobLog, Reason, ResolvedExit
@@ -18,13 +17,12 @@ from triage.core.cause.verdict import (
     FACT_NAMES,
     ChainLink,
     Downstream,
-    Evidence,
     FrameView,
     Root,
     Scanned,
     Verdict,
 )
-from triage.core.events.model import Event, Frame, Link, Span, Trace
+from triage.core.events.model import Event, Frame, Link, Trace
 from triage.core.rules.frames import phase_of
 from triage.core.rules.model import Role, Rule
 from triage.core.rules.template import fill
@@ -32,7 +30,6 @@ from triage.core.rules.template import fill
 _ON_HOST = re.compile(r"\bON (\S+) CANCELLED")
 
 _NODE_WORD = re.compile(r"\bnode[ :=]+([A-Za-z][\w.-]*\d[\w.-]*)")
-
 
 
 def build_verdict(
@@ -207,9 +204,17 @@ def _echo(outcome: Outcome, o: Occurrence, rank: int | None) -> Trace | None:
     if isinstance(o.event, Trace) or o.rule.scheduler:
         return None
     incidents = (*((outcome.root,) if outcome.root else ()), *outcome.downstream)
-    traces = [x for i in incidents if i.rule.role is not Role.TEARDOWN for x in i.occurrences if isinstance(x.event, Trace)]
+    traces = [
+        x
+        for i in incidents
+        if i.rule.role is not Role.TEARDOWN
+        for x in i.occurrences
+        if isinstance(x.event, Trace)
+    ]
     own = [x for x in traces if rank is not None and x.where.rank == rank]
-    near = own or [x for x in traces if x.where.rank is None and x.place[0] == o.place[0] and x.place[1] > o.place[1]]
+    near = own or [
+        x for x in traces if x.where.rank is None and x.place[0] == o.place[0] and x.place[1] > o.place[1]
+    ]
     first = min(near, key=lambda x: x.place[1], default=None)
     return first.event if first is not None and isinstance(first.event, Trace) else None
 

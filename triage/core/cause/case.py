@@ -9,7 +9,7 @@ from functools import cached_property
 from triage.core.cause.conclusions import is_transport
 from triage.core.cause.ends import Loss, losses
 from triage.core.cause.groups import MAX_WORLD, Groups
-from triage.core.cause.situation import Culprit, Seen, Situation
+from triage.core.cause.situation import MAX_PER_NODE, Culprit, Seen, Situation
 from triage.core.cause.waiting import WAITING, Chain, follow
 
 _COMPLAINTS = WAITING | {"closed", "connect", "link"}
@@ -81,8 +81,35 @@ class Case:
         if size is None:
             known = set(self.situation.hosts) | self.reporters
             known |= {e.rank for e in self.situation.exits if e.rank is not None}
-            size = max(known, default=-1) + 1
+            size = max(max(known, default=-1) + 1, len(self.situation.nodes) * (self.situation.per_node or 0))
         return frozenset(range(min(size, MAX_WORLD)))
+
+    @cached_property
+    def _only_place(self) -> tuple[str, range] | None:
+        """The one host of which no rank is known, with the one block of ranks of which no host is known."""
+        per_node = self.situation.per_node
+        if not per_node or per_node > MAX_PER_NODE:
+            return None
+        used = {host for host in self.situation.hosts.values() if host is not None}
+        free = [node for node in self.situation.nodes if node not in used]
+        taken = {r // per_node for r, host in self.situation.hosts.items() if host is not None}
+        blocks = [b for b in range(len(self.everyone) // per_node) if b not in taken]
+        if len(free) != 1 or len(blocks) != 1:
+            return None
+        return free[0], range(blocks[0] * per_node, (blocks[0] + 1) * per_node)
+
+    def node_of(self, rank: int) -> str | None:
+        """The rank's host: as seen, by its block of ranks, or because only one is left."""
+        node = self.situation.node_of(rank)
+        if node is None and self._only_place is not None and rank in self._only_place[1]:
+            return self._only_place[0]
+        return node
+
+    def ranks_on(self, node: str) -> frozenset[int]:
+        """The ranks known to be on a host."""
+        if self._only_place is not None and node == self._only_place[0]:
+            return frozenset(self._only_place[1])
+        return frozenset(self.situation.ranks_on(node))
 
     @property
     def began(self) -> float | None:
@@ -97,7 +124,7 @@ class Case:
     def of_ranks(
         self, ranks: Sequence[int], why: str, how: str, confident: bool, unknown: str = ""
     ) -> Culprit:
-        nodes = {self.situation.node_of(r) for r in ranks} - {None}
+        nodes = {self.node_of(r) for r in ranks} - {None}
         if not nodes:
             nodes = {s.node for s in self.seen if s.rank in ranks} - {None}
         names = tuple(sorted(n for n in nodes if n is not None))

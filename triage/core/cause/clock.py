@@ -72,7 +72,6 @@ class Clock:
             hi = None
         return Bounds(-math.inf if lo is None else lo, math.inf if hi is None else hi)
 
-
     def shown(self, stamp: Stamp) -> str | None:
         """As ISO 8601 without offset, to the printed precision; without a year where none is known; None for a stamp
         that counts from the epoch, for which the local offset is not known."""
@@ -80,7 +79,9 @@ class Clock:
         if seconds is None:
             return None
         moment = datetime.fromtimestamp(math.floor(seconds), UTC)
-        text = moment.strftime("%Y-%m-%dT%H:%M:%S" if stamp.has_year or self.year is not None else "%m-%dT%H:%M:%S")
+        text = moment.strftime(
+            "%Y-%m-%dT%H:%M:%S" if stamp.has_year or self.year is not None else "%m-%dT%H:%M:%S"
+        )
         if stamp.resolution >= 1:
             return text
         digits = min(6, max(1, round(-math.log10(stamp.resolution))))

@@ -17,14 +17,12 @@ from triage.core.cause.conclusions import conclusion
 from triage.core.cause.ends import lost_node
 from triage.core.cause.groups import description_of
 from triage.core.cause.ranges import fold as _fold
-from triage.core.cause.situation import Culprit, RankError, RankExit, Seen, Situation
+from triage.core.cause.situation import MAX_PER_NODE, Culprit, RankError, RankExit, Seen, Situation
 from triage.core.cause.waiting import WAITING
 
 NOBODY = Culprit((), (), "", "none", False)
 SKEW = 2.0
 """Seconds by which clocks of two hosts may differ, and the step of a launcher's whole-second stamps."""
-
-MAX_PER_NODE = 1024
 
 __all__ = ["Culprit", "RankError", "RankExit", "Seen", "Situation", "find_culprit", "ranks_of_processes"]
 
@@ -156,7 +154,7 @@ def _lost_peer(case: Case) -> Culprit | None:
         if unknown:
             return _none(f"whose address {unknown[0]} is, which the lost connections name")
         return None
-    on = set(case.situation.ranks_on(node))
+    on = set(case.ranks_on(node))
     silent = on - case.reporters
     blamed = case.chain.ends() & silent
     ranks: tuple[int, ...] = ()
@@ -283,11 +281,11 @@ def _silent_node(case: Case, candidates: set[int]) -> Culprit | None:
     """A whole host whose ranks are all candidates, while other hosts complain."""
     if len(candidates) > MAX_PER_NODE:
         return None
-    nodes = {case.situation.node_of(r) for r in candidates}
+    nodes = {case.node_of(r) for r in candidates}
     if len(nodes) != 1 or None in nodes:
         return None
     node = str(nodes.pop())
-    on = set(case.situation.ranks_on(node))
+    on = set(case.ranks_on(node))
     if not on or on & case.reporters or not on <= candidates | {r for r in on if r not in case.everyone}:
         return None
     if any(e.node == node and not e.victim for e in case.situation.exits) or not case.reporters:
@@ -310,16 +308,16 @@ def _silent_host(case: Case) -> Culprit | None:
     speaking = {e.node for e in situation.exits} | {
         s.node for s in case.seen if s.event.what in WAITING | {"closed"}
     }
-    speaking |= {e.node for e in situation.errors} | {situation.node_of(r) for r in case.reporters}
+    speaking |= {e.node for e in situation.errors} | {case.node_of(r) for r in case.reporters}
     speaking.discard(None)
     quiet = [n for n in situation.nodes if n not in speaking]
     if len(quiet) != 1 or not speaking & set(situation.nodes) or not case.reporters:
         return None
-    on = situation.ranks_on(quiet[0])
+    on = case.ranks_on(quiet[0])
     if any(r in case.reporters for r in on):
         return None
     why = f"ranks {fold(case.reporters)} complained about others; the logs of {quiet[0]} just stop"
-    ranks = on if len(on) == 1 else ()
+    ranks = tuple(on) if len(on) == 1 else ()
     return Culprit(
         ranks,
         (quiet[0],),

@@ -15,7 +15,10 @@ from triage.core.cause.peers import common_peer, group_of
 from triage.core.cause.situation import RankError, RankExit, Seen, Situation
 
 _TIMEOUT = re.compile(r"[Tt]imed out|[Tt]imeout|time ?out", re.ASCII)
-_CLOSED = re.compile(r"[Cc]losed|reset by peer|Broken pipe|refused|remote peer", re.ASCII)
+_CLOSED = re.compile(
+    r"[Cc]losed|reset by peer|Broken pipe|refused|remote peer|remote process exited|network error|ncclRemoteError",
+    re.ASCII,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +101,13 @@ def _only_rank_on(node: str, job: JobLog) -> int | None:
 def _situation(job: JobLog, errors: tuple[RankError, ...]) -> Situation:
     hosts: dict[int, str | None] = {r: job.world.host_of.get(r) for r in job.ranks_seen}
     hosts.update(job.world.host_of)
-    own = {s.rank for s in job.sources if s.rank is not None}
     nodes = {s.node for s in job.sources if s.node is not None}
-    logged = {r for r, host in hosts.items() if host in nodes} | own
-    if len(job.sources) == 1 and job.world.size and job.world.size <= 1 << 16:
-        logged |= set(range(job.world.size))
     return Situation(
         sizes=_sizes(job, job.world.size),
         per_node=job.world.per_node,
         hosts=hosts,
         nodes=tuple(sorted(nodes)),
-        logged=frozenset(logged),
+        logged=_logged(job, hosts, nodes),
         errors=errors,
         exits=tuple(
             RankExit(
@@ -118,6 +117,21 @@ def _situation(job: JobLog, errors: tuple[RankError, ...]) -> Situation:
             for e in job.exits
         ),
     )  # fmt: skip
+
+
+def _logged(job: JobLog, hosts: dict[int, str | None], nodes: set[str]) -> frozenset[int]:
+    """Ranks whose output would be in the files given: a file of their own, or the common one of their node or job."""
+    own = {s.rank for s in job.sources if s.rank is not None}
+    logged = {r for r, host in hosts.items() if host in nodes} | own
+    if own:
+        return frozenset(logged)
+    per_node = job.world.per_node
+    if per_node and per_node <= 1 << 10:
+        for first in {r // per_node * per_node for r in logged}:
+            logged.update(range(first, first + per_node))
+    if len(job.sources) == 1 and not nodes:
+        logged.update(range(max(hosts, default=-1) + 1))
+    return frozenset(logged)
 
 
 def _kind(o: Occurrence) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from triage.core.cause.attempts import Attempt
@@ -25,7 +25,6 @@ from triage.core.logs.source import Source
 from triage.core.rules.ruleset import RuleSet
 
 _PID = re.compile(r"\bpid=(\d{1,10})\b")
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +51,7 @@ def explain_attempt(
     return Explained(verdict, selection, job)
 
 
-def resolve(
-    attempt: Attempt, feeds: Sequence[Fed], ruleset: RuleSet, everything: Sequence[Event]
-) -> JobLog:
+def resolve(attempt: Attempt, feeds: Sequence[Fed], ruleset: RuleSet, everything: Sequence[Event]) -> JobLog:
     """Who did what when, on one axis of ranks and one of time; where ranks run is learnt from all attempts."""
     sources = [feed.source for feed in feeds]
     events = [k.event for k in attempt.kept]
@@ -85,7 +82,9 @@ def resolve(
         ruleset=ruleset,
         facts=facts,
         words=[
-            (e, world.resolve(sources[e.span.source], e.span.source, e.tags)) for e in events if isinstance(e, Words)
+            (e, world.resolve(sources[e.span.source], e.span.source, e.tags))
+            for e in events
+            if isinstance(e, Words)
         ],
         ranks_seen=_ranks_seen(feeds, world, attempt),
     )
@@ -144,10 +143,10 @@ def _occurrences(
         if match is None:
             continue
         event = k.event
-        where = where_of_exit.get(id(event)) or _by_pid(match.captures, sources[event.span.source], event, world)
-        where = where or world.resolve(
-            sources[event.span.source], event.span.source, event.tags
+        where = where_of_exit.get(id(event)) or _by_pid(
+            match.captures, sources[event.span.source], event, world
         )
+        where = where or world.resolve(sources[event.span.source], event.span.source, event.tags)
         if match.link is not None and isinstance(event, Trace) and event.links[match.link].rank is not None:
             where = Where(event.links[match.link].rank, None, where.node, "tag")
         bounds = clock.bounds(event.when)

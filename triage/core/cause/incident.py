@@ -104,10 +104,7 @@ def group(occurrences: Iterable[Occurrence]) -> list[Incident]:
     by_print: dict[str, list[Occurrence]] = defaultdict(list)
     for occurrence in occurrences:
         by_print[fingerprint(occurrence)].append(occurrence)
-    found = [
-        Incident(name, members[0].rule, _in_time(members))
-        for name, members in by_print.items()
-    ]
+    found = [Incident(name, members[0].rule, _in_time(members)) for name, members in by_print.items()]
     return sorted(found, key=lambda i: (_order(i.first)[:3], i.fingerprint))
 
 

@@ -32,7 +32,9 @@ class Kept:
     def deciding(self) -> Match | None:
         """The match that names the event: a cause before a symptom before a fallback, the first link on ties."""
         return min(
-            self.matches, key=lambda m: (_weight(m), -m.rule.specificity, m.link or 0, m.rule.id), default=None
+            self.matches,
+            key=lambda m: (_weight(m), -m.rule.specificity, m.link or 0, m.rule.id),
+            default=None,
         )
 
 

@@ -138,7 +138,10 @@ def _ended_from_outside(job: JobLog, selection: Selection) -> Outcome | None:
         occurrence=first.first,
         downstream=tuple(i for i in selection.unexplained if i is not first),
         reasons=(
-            Reason("the processes were ended from outside ({0}); nothing in the logs says by whom", (first.first.place,)),
+            Reason(
+                "the processes were ended from outside ({0}); nothing in the logs says by whom",
+                (first.first.place,),
+            ),
             *selection.reasons,
         ),
     )
@@ -238,7 +241,7 @@ def _collective(job: JobLog, selection: Selection, root: Incident) -> Outcome:
     downstream = (root, *selection.downstream)
     blame = culprit_of(job, downstream)
     if root.category == "python":
-        return _swallowed(job, selection, root)
+        return _swallowed(selection, root)
     symptom = _spokesman(root)
     silent = _left_without_a_word(job, blame, downstream)
     if silent is not None and (told := _last_words(job, silent)):
@@ -267,7 +270,9 @@ def _collective(job: JobLog, selection: Selection, root: Incident) -> Outcome:
 
 def _left_without_a_word(job: JobLog, blame: Blame, symptoms: tuple[Incident, ...]) -> ResolvedExit | None:
     """The culprit's own bad exit, where it ended by itself before the others and printed nothing."""
-    if blame.rank is None or any(blame.rank in i.ranks for i in symptoms if not isinstance(i.first.event, Exit)):
+    if blame.rank is None or any(
+        blame.rank in i.ranks for i in symptoms if not isinstance(i.first.event, Exit)
+    ):
         return None
     exits = [e for e in job.exits if e.where.rank == blame.rank]
     return next((e for e in exits if e.exit.first and e.failing and not e.signal), None) or next(
@@ -284,7 +289,11 @@ def _last_words(job: JobLog, silent: ResolvedExit) -> tuple[Words, Where] | None
 
 
 def _gave_up(
-    job: JobLog, selection: Selection, silent: ResolvedExit, told: tuple[Words, Where], downstream: tuple[Incident, ...]
+    job: JobLog,
+    selection: Selection,
+    silent: ResolvedExit,
+    told: tuple[Words, Where],
+    downstream: tuple[Incident, ...],
 ) -> Outcome:
     words, where = told
     rule = job.ruleset.get("python/exit-text") or _bare(silent).rule
@@ -296,7 +305,13 @@ def _gave_up(
         True,
         rule=rule,
         occurrence=Occurrence(
-            event, rule, None, {"message": words.text}, replace(silent.where, attribution=attribution), Bounds(), True
+            event,
+            rule,
+            None,
+            {"message": words.text},
+            replace(silent.where, attribution=attribution),
+            Bounds(),
+            True,
         ),
         downstream=downstream,
         reasons=(
@@ -310,7 +325,7 @@ def _gave_up(
     )
 
 
-def _swallowed(job: JobLog, selection: Selection, root: Incident) -> Outcome:
+def _swallowed(selection: Selection, root: Incident) -> Outcome:
     """A line says that something failed, and not what."""
     o = _spokesman(root)
     return Outcome(
@@ -321,7 +336,10 @@ def _swallowed(job: JobLog, selection: Selection, root: Incident) -> Outcome:
         root=root,
         downstream=selection.downstream,
         unexplained=selection.unexplained,
-        reasons=(Reason(f"{root.rule.title} ({{0}}); what failed is not in the logs", (o.place,)), *selection.reasons),
+        reasons=(
+            Reason(f"{root.rule.title} ({{0}}); what failed is not in the logs", (o.place,)),
+            *selection.reasons,
+        ),
         summary=f"{root.rule.title}; the logs do not show why",
     )
 

@@ -13,9 +13,14 @@ _AXES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("PIPELINE_MODEL_PARALLEL_GROUP", re.compile(r"p2p_communication\.py")),
     (
         "DATA_PARALLEL_GROUP_WITH_CP",
-        re.compile(r"param_and_grad_buffer\.py|finalize_model_grads\.py|distrib_optimizer\.py|nn/parallel/distributed\.py"),
+        re.compile(
+            r"param_and_grad_buffer\.py|finalize_model_grads\.py|distrib_optimizer\.py|nn/parallel/distributed\.py"
+        ),
     ),
-    ("TENSOR_MODEL_PARALLEL_GROUP", re.compile(r"tensor_parallel/(?:mappings|layers|cross_entropy|data)\.py")),
+    (
+        "TENSOR_MODEL_PARALLEL_GROUP",
+        re.compile(r"tensor_parallel/(?:mappings|layers|cross_entropy|data)\.py"),
+    ),
 )
 """Megatron files in which a collective of a group stands; asked from the innermost frame outwards."""
 

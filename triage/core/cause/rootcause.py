@@ -128,17 +128,18 @@ def _aftermath(incident: Incident, live: Sequence[Incident]) -> bool:
 
 
 def _earliest(incidents: Sequence[Incident]) -> Incident:
-    """The first symptom: in one stream by its place, across streams by the clock."""
+    """The first symptom by the clock. Without one the order in which several processes wrote into a file proves
+    nothing: the lowest rank."""
     firsts = [(i, o) for i in incidents for o in i.occurrences]
     one_source = len({o.place[0] for _, o in firsts}) == 1
 
     def order(pair: tuple[Incident, Occurrence]) -> tuple[object, ...]:
         _, o = pair
         rank = o.where.rank if o.where.rank is not None else 1 << 30
-        if one_source:
-            return (o.place[1],)
-        closed = bool(_CLOSED.search(o.text))
-        return (min(o.bounds.guess, _next_in_stream(o, firsts)), closed, rank, o.place[1])
+        when = min(o.bounds.guess, _next_in_stream(o, firsts))
+        if one_source and math.isfinite(when):
+            return (when, o.place[1])
+        return (when, bool(_CLOSED.search(o.text)) and not one_source, rank, o.place[1])
 
     return min(firsts, key=order)[0]
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from triage.core.cause.groups import Sizes
 from triage.core.events.model import Collective
 
+MAX_PER_NODE = 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -77,7 +79,7 @@ class Situation:
         if known is not None or not self.per_node:
             return known
         first = rank // self.per_node * self.per_node
-        names = {self.hosts.get(r) for r in range(first, first + min(self.per_node, 1024))} - {None}
+        names = {self.hosts.get(r) for r in range(first, first + min(self.per_node, MAX_PER_NODE))} - {None}
         return names.pop() if len(names) == 1 else None
 
     def ranks_on(self, node: str) -> tuple[int, ...]:
@@ -85,7 +87,7 @@ class Situation:
         on = {r for r, host in self.hosts.items() if host == node}
         if self.per_node and len({r // self.per_node for r in on}) == 1:
             first = min(on) // self.per_node * self.per_node
-            end = first + min(self.per_node, 1024)
+            end = first + min(self.per_node, MAX_PER_NODE)
             on.update(r for r in range(first, end) if self.hosts.get(r) in (None, node))
         return tuple(sorted(on))
 

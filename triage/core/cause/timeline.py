@@ -53,9 +53,13 @@ class Timeline:
         for sign in self.signs:
             if sign.time is None or sign.progress.iteration is None:
                 continue
-            if previous is not None and previous.progress.span.source == sign.progress.span.source:
-                if previous.time is not None and sign.time > previous.time:
-                    gaps.append(sign.time - previous.time)
+            if (
+                previous is not None
+                and previous.progress.span.source == sign.progress.span.source
+                and previous.time is not None
+                and sign.time > previous.time
+            ):
+                gaps.append(sign.time - previous.time)
             previous = sign
         return median(gaps) if gaps else None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from triage.core.events.model import Collective, Event, Exit, Facts
 from triage.core.logs.record import Tags
@@ -49,9 +50,9 @@ class World:
         node = tags.node or source.node
         local = tags.local_rank if tags.local_rank is not None else source.local_rank
         if tags.rank is not None:
-            base = self.offset_of_source.get(index, 0)
-            if tags.rank < base:
-                return self._placed(base + tags.rank, tags.rank, node, "tag")
+            first = self.offset_of_source.get(index, 0)
+            if tags.rank < first:
+                return self._placed(first + tags.rank, tags.rank, node, "tag")
             return self._placed(tags.rank, local, node, "tag")
         if source.rank is not None:
             return self._placed(source.rank, local, node, "file")
@@ -201,7 +202,12 @@ def _learn_tags(world: World, sources: Sequence[Source], events: Sequence[Event]
         if len(seen) == 1:
             world.offset_of_source.setdefault(index, next(iter(seen)))
     for event in events:
-        if isinstance(event, Collective) and event.what == "init" and event.ranks and event.tags.pid is not None:
+        if (
+            isinstance(event, Collective)
+            and event.what == "init"
+            and event.ranks
+            and event.tags.pid is not None
+        ):
             world.rank_of_pid.setdefault((event.span.source, event.tags.pid), event.ranks[0])
             if event.tags.node:
                 world.host_of.setdefault(event.ranks[0], event.tags.node)
@@ -226,7 +232,9 @@ def _learn_tasks(world: World, sources: Sequence[Source], events: Sequence[Event
             other += 1
         if isinstance(event, Exit) and event.by == "torchrun":
             other += 1
-    several = any(isinstance(e, Exit) and e.by == "srun" and len(e.hosts) == 1 and len(e.ranks) > 1 for e in events)
+    several = any(
+        isinstance(e, Exit) and e.by == "srun" and len(e.hosts) == 1 and len(e.ranks) > 1 for e in events
+    )
     if same or other:
         world.task_is_rank = same > 0 and other == 0
     elif several:
@@ -248,7 +256,7 @@ def _hosts(events: Sequence[Event]) -> set[str]:
 
 def _learn_per_node(world: World) -> None:
     starts = sorted({*world.offset_of_source.values(), *world.offset_of_host.values()})
-    gaps = {b - a for a, b in zip(starts, starts[1:], strict=False)}
+    gaps = {b - a for a, b in pairwise(starts)}
     if len(gaps) == 1:
         world.per_node = next(iter(gaps))
     elif world.size and world.nodes and world.size % world.nodes == 0:

@@ -28,7 +28,11 @@ def why_not(explained: Explained, rank: int) -> tuple[Reason, ...]:
     for incident in selection.survived:
         if rank in incident.ranks:
             o = _of(incident, rank)
-            told.append(Reason(f"rank {rank}: {incident.rule.title} ({{0}}) was survived: the run went on", (o.place,)))
+            told.append(
+                Reason(
+                    f"rank {rank}: {incident.rule.title} ({{0}}) was survived: the run went on", (o.place,)
+                )
+            )
     if told:
         return tuple(told)
     size = job.world.size
@@ -51,11 +55,18 @@ def _downstream(incident: Incident, o: Occurrence, explained: Explained) -> Reas
         return Reason(f"{what} is a symptom: it waited for somebody who did not come", (o.place,))
     first = root.first
     if incident.role is Role.TEARDOWN:
-        return Reason(f"{what} is the end that others prepared for it; the root is at {{1}}", (o.place, first.place))
+        return Reason(
+            f"{what} is the end that others prepared for it; the root is at {{1}}", (o.place, first.place)
+        )
     if edges := job.ruleset.explains(root.rule, incident.rule):
         return Reason(f"{what} is explained by the root ({{1}}): {edges[0].why}", (o.place, first.place))
     if root.bounds.before(incident.bounds):
         return Reason(f"{what} comes after the root ({{1}})", (o.place, first.place))
     if incident.role is Role.DOWNSTREAM:
-        return Reason(f"{what} only reports that another rank went away; the root is at {{1}}", (o.place, first.place))
-    return Reason(f"{what} might be a second failure; what says that the root ({{1}}) is first is in the verdict's reasons", (o.place, first.place))
+        return Reason(
+            f"{what} only reports that another rank went away; the root is at {{1}}", (o.place, first.place)
+        )
+    return Reason(
+        f"{what} might be a second failure; what says that the root ({{1}}) is first is in the verdict's reasons",
+        (o.place, first.place),
+    )

@@ -23,10 +23,9 @@ from triage.core.logs.line import decode_lines
 from triage.core.logs.record import Record, Stamp
 from triage.core.logs.records import to_records
 from triage.core.logs.regions import AFTER_FRAME, AROUND_TRACEBACK, HEAD, Region
-from triage.core.logs.source import Source
 
 
-def events_of(source: Source, index: int, regions: Iterable[Region]) -> list[Event]:
+def events_of(index: int, regions: Iterable[Region]) -> list[Event]:
     """All events of the regions, ordered by offset; `Message` events are every record that nothing else took."""
     lines = [line for region in regions for line in decode_lines(region.data, region.offset)]
     records = to_records(lines)
@@ -65,7 +64,7 @@ def _stream_events(stream: Sequence[Record], index: int) -> list[Event]:
         events, rest = extract(rest, index)
         found.extend(events)
     found.extend(_also_messages(found, stream, index))
-    collectives, rest = extract_collectives(rest, index)
+    collectives, _ = extract_collectives(stream, index)
     found.extend(collectives)
     found.extend(messages_of(rest, index))
     return found

@@ -19,6 +19,9 @@ from triage.core.logs.record import Record, Stamp, Tags
 
 __all__ = ["extract_traces", "trace_from_error_file"]
 
+MAX_WOVEN = 30_000
+"""Lines of woven zones that are untangled in one stream; the rest is read as if one process had written it."""
+
 _SUMMARY_RANK_RE = re.compile(r"\s*rank\s*:\s*(\d{1,9})\b")
 _LEVEL_RE = re.compile(r"\W{0,3}(ERROR|CRITICAL|FATAL|WARNING|INFO|DEBUG)(?::[\w.]+:|\]|\s+[\[|-]|\s*\|)")
 _AGENT_RE = re.compile(r"failed \(exitcode|closing signal|torch[./]distributed[./](?:elastic|run|launcher)")
@@ -49,6 +52,12 @@ class _Stream:
         self.stamped = [k for k, r in enumerate(records) if r.stamp is not None]
         self.used = bytearray(len(records))
         self.budget = Budget()
+        self.woven_lines = 0
+
+    def affords(self, zone: Zone) -> bool:
+        """Whether one more zone is untangled: past some ten thousand woven lines nothing new is to be learned."""
+        self.woven_lines += zone.end - zone.start
+        return self.woven_lines <= MAX_WOVEN
 
     def event(
         self, covered: Sequence[int], links: Iterable[Link], exception_line: int | None, **more: object
@@ -96,7 +105,7 @@ def extract_traces(stream: Sequence[Record], source: int) -> tuple[list[Trace], 
                 continue
             if index >= zone.end and (HEADER in text or frame_at(text)) and not SUMMARY_RE.match(text):
                 zone = zone_at(state.lines, index, _block_indent(state.lines, index, HEADER not in text))
-                if zone.woven:
+                if zone.woven and state.affords(zone):
                     traces += _woven(state, zone)
                     index = zone.end
                     continue

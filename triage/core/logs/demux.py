@@ -5,7 +5,7 @@ and NCCL's loggers; torch's excepthook leaves blank lines bare) would leave the 
 stream of the tagged record before it when
 
 - that one is c10's or NCCL's and the bare one is a line with which their messages go on (`Exception raised from`, `frame #3:`,
-  `Last error:`, `ncclRemoteError: `, CUDA's advice), or
+  `Last error:` and the line after it, `ncclRemoteError: `, CUDA's advice), or
 - it is blank and the next non-blank line is of that same stream again.
 
 "Bare" means: the same tags but for the ones a message itself carries (`0: frame #1` after `0: [rank3]:[E...`). Nothing but such
@@ -37,6 +37,11 @@ class _Head:
     record: Record
     key: Key
     blanks: list[Record] = field(default_factory=list)
+    owes_text: bool = False
+    """Its last line was `Last error:`: the next one is NCCL's own text, whatever it says."""
+
+    def goes_on(self, text: str) -> bool:
+        return self.record.dialect in _MULTILINE and (self.owes_text or text.lstrip().startswith(_GOES_ON))
 
 
 def streams(records: Sequence[Record]) -> list[list[Record]]:
@@ -55,10 +60,11 @@ def streams(records: Sequence[Record]) -> list[list[Record]]:
             if not record.text:
                 head.blanks.append(record)
                 continue
-            if _goes_on(head.record, record.text):
+            if head.goes_on(record.text):
                 stream = by_key[head.key]
                 stream.extend(_owned(r, head.record.tags) for r in (*head.blanks, record))
                 head.blanks.clear()
+                head.owes_text = record.text.startswith("Last error:")
                 continue
             del heads[outer]
         if head is not None and head.blanks:
@@ -89,10 +95,6 @@ def _outer(record: Record, key: Key) -> Key:
     if key[0] is None and record.dialect != "nccl":
         return key
     return (None, key[1], key[2], None if record.dialect == "nccl" else key[3], key[4])
-
-
-def _goes_on(head: Record, text: str) -> bool:
-    return head.dialect in _MULTILINE and text.lstrip().startswith(_GOES_ON)
 
 
 def _owned(record: Record, tags: Tags) -> Record:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-
 FALLBACK = 5
 """Rules of this specificity or less say only that something failed."""
 WEAK = 20
