@@ -77,14 +77,18 @@ def test_all_mistakes_of_all_files_come_at_once_with_their_lines() -> None:
 
 
 def test_a_key_inside_a_multiline_string_is_no_key() -> None:
-    text = RULE.replace("pattern = '''out", "pattern = '''(?x)\nspecificity = 1 | out").replace("= 70", "= -1")
+    text = RULE.replace("pattern = '''out", "pattern = '''(?x)\nspecificity = 1 | out").replace(
+        "= 70", "= -1"
+    )
     assert mistakes(("oom/a.toml", text)) == [
         'oom/a.toml:7: "specificity" must be a whole number from 0 to 100'
     ]
 
 
 def test_a_syntax_error_names_its_line_and_spares_the_other_files() -> None:
-    found = mistakes(("oom/a.toml", 'title = "x"\nrole = root\n'), ("oom/b.toml", RULE.replace("title", "titel")))
+    found = mistakes(
+        ("oom/a.toml", 'title = "x"\nrole = root\n'), ("oom/b.toml", RULE.replace("title", "titel"))
+    )
     assert found[0].startswith("oom/a.toml:2: not valid TOML")
     assert 'oom/b.toml:1: unknown key "titel", did you mean "title"?' in found
 
@@ -97,8 +101,9 @@ def test_an_unknown_category_and_one_that_is_no_failure_are_refused() -> None:
 
 def test_a_rule_that_would_match_everything_is_refused() -> None:
     text = RULE.replace("pattern = '''out of memory: (?P<size>\\d+)'''\n", "")
-    assert "oom/a.toml:3: nothing to match: a rule has a pattern; one on traces alone may have exception or frame" in (
-        mistakes(("oom/a.toml", text))
+    assert (
+        "oom/a.toml:3: nothing to match: a rule has a pattern; one on traces alone may have exception or frame"
+        in (mistakes(("oom/a.toml", text)))
     )
 
 

@@ -68,6 +68,10 @@ def test_each_trap_gives_what_tomllib_gives(text: str) -> None:
     assert outcome(quick_toml.loads, text) == outcome(tomllib.loads, text)
 
 
-@given(st.lists(st.sampled_from([*TRAPS, "'", '"', "'''", "[", "]", "\n", ",", "#", "b", " = ", "\\n"])).map("".join))
+@given(
+    st.lists(st.sampled_from([*TRAPS, "'", '"', "'''", "[", "]", "\n", ",", "#", "b", " = ", "\\n"])).map(
+        "".join
+    )
+)
 def test_any_mixture_gives_what_tomllib_gives(text: str) -> None:
     assert outcome(quick_toml.loads, text) == outcome(tomllib.loads, text)

@@ -136,7 +136,7 @@ def _earliest(incidents: Sequence[Incident]) -> Incident:
     def order(pair: tuple[Incident, Occurrence]) -> tuple[object, ...]:
         _, o = pair
         rank = o.where.rank if o.where.rank is not None else 1 << 30
-        when = min(o.bounds.guess, _next_in_stream(o, firsts))
+        when = min(_clock(o, one_source), _next_in_stream(o, firsts, one_source))
         if one_source and math.isfinite(when):
             return (when, o.place[1])
         return (when, bool(_CLOSED.search(o.text)) and not one_source, rank, o.place[1])
@@ -144,10 +144,15 @@ def _earliest(incidents: Sequence[Incident]) -> Incident:
     return min(firsts, key=order)[0]
 
 
-def _next_in_stream(o: Occurrence, firsts: Sequence[tuple[Incident, Occurrence]]) -> float:
+def _clock(o: Occurrence, exact: bool) -> float:
+    """When it was printed; a mere bound counts only where streams have nothing else to be compared by."""
+    return o.bounds.guess if not exact or o.bounds.lo == o.bounds.hi else math.inf
+
+
+def _next_in_stream(o: Occurrence, firsts: Sequence[tuple[Incident, Occurrence]], exact: bool) -> float:
     """An unstamped symptom happened before the next stamped one of its source."""
     source, at = o.place
-    later = (x.bounds.guess for _, x in firsts if x.place[0] == source and x.place[1] >= at)
+    later = (_clock(x, exact) for _, x in firsts if x.place[0] == source and x.place[1] >= at)
     return min(later, default=math.inf)
 
 

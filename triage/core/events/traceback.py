@@ -110,6 +110,7 @@ def extract_traces(stream: Sequence[Record], source: int) -> tuple[list[Trace], 
                     index = zone.end
                     continue
         index = _one(state, index, text, traces)
+    traces.sort(key=lambda trace: trace.span.first)
     return traces, [record for k, record in enumerate(stream) if not state.used[k]]
 
 

@@ -180,7 +180,7 @@ class RegionFinder:
                 first = _line_start(window, at)
                 stop = window.find(b"\n", end, end + LONGEST_LINE)
                 line = window[first : stop if stop >= 0 else end]
-                covered = stop
+                covered = stop if stop >= 0 else min(len(window), end + LONGEST_LINE)
                 if self._is_old(line):
                     self.passed_over += 1
                     continue
