@@ -46,7 +46,7 @@ def build_verdict(
     missing = _missing_ranks(job)
     values = _values(outcome, root, facts)
     own = root.rank if root is not None else None
-    downstream = tuple(d for i in outcome.downstream if (d := _downstream(i, places, own)) is not None)
+    downstream = _rows(outcome.downstream, places, own)
     return Verdict(
         failed=outcome.failed,
         category=outcome.category,
@@ -59,7 +59,7 @@ def build_verdict(
         downstream=downstream,
         next_steps=_next_steps(outcome.rule, values) if outcome.failed else (),
         reasons=tuple(places.say(r) for r in (*outcome.reasons, *_missing_reason(missing))),
-        unexplained=tuple(d for i in outcome.unexplained if (d := _downstream(i, places, None)) is not None),
+        unexplained=_rows(outcome.unexplained, places, None),
         attempt=attempt,
         attempts=attempts,
         scanned=Scanned(ranks=fold(job.ranks_seen), ranks_missing=fold(missing)),
@@ -245,25 +245,32 @@ def _phase(job: JobLog, outcome: Outcome, echo: Trace | None) -> str | None:
     return o.rule.phase or None
 
 
-def _downstream(incident: Incident, places: Places, own: int | None) -> Downstream | None:
-    """One row; None when only the root's own rank is in it: that is its aftermath."""
-    others = [o for o in incident.occurrences if own is None or o.where.rank != own]
-    if not others:
-        return None
-    ranks = {o.where.rank for o in others if o.where.rank is not None}
+def _rows(incidents: Sequence[Incident], places: Places, own: int | None) -> tuple[Downstream, ...]:
+    """One row a rule, in the order of first sight. What only the root's own rank did is its aftermath, and no row."""
+    by_rule: dict[str, list[Occurrence]] = {}
+    for incident in incidents:
+        others = [o for o in incident.occurrences if own is None or o.where.rank != own]
+        if others:
+            by_rule.setdefault(incident.rule.id, []).extend(others)
+    return tuple(_row(found, places) for found in by_rule.values())
+
+
+def _row(found: Sequence[Occurrence], places: Places) -> Downstream:
+    ranks = {o.where.rank for o in found if o.where.rank is not None}
     return Downstream(
-        incident.category,
-        incident.rule.id,
+        found[0].rule.category,
+        found[0].rule.id,
         fold(ranks),
-        len(ranks) + any(o.where.rank is None for o in others),
-        places.evidence(others[0].event.span),
+        len(ranks) + any(o.where.rank is None for o in found),
+        places.evidence(found[0].event.span),
     )
 
 
 def _missing_ranks(job: JobLog) -> frozenset[int]:
-    """Ranks of the known world without a line; none when no line says which rank wrote it."""
+    """Ranks of the known world without a line; none where ranks share files, in which a line may be anybody's."""
     size = job.world.size
-    if not size or size > 1 << 20 or not job.ranks_seen or len(job.ranks_seen) < 2:
+    own_files = {s.rank for s in job.sources if s.rank is not None}
+    if not size or size > 1 << 20 or len(own_files) < 2:
         return frozenset()
     return frozenset(range(size)) - job.ranks_seen
 

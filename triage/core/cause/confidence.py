@@ -33,8 +33,7 @@ def confidence_of(
         doubts += 1
     if not selection.ordered:
         doubts += 1
-    if missing and len(missing) * 2 > (job.world.size or 0):
-        doubts += 1
+    doubts += bool(missing)
     if outcome.occurrence is not None and isinstance(outcome.occurrence.event, Trace):
         doubts += not outcome.occurrence.event.complete
     if outcome.category == "timeout" and not job.timeline.signs:

@@ -265,7 +265,17 @@ def _collective(job: JobLog, selection: Selection, root: Incident) -> Outcome:
         downstream=symptoms if blame.rank is not None or blame.node is not None else selection.downstream,
         unexplained=selection.unexplained,
         reasons=(*blame.reasons, *selection.reasons),
+        summary=_blamed(blame, root),
     )
+
+
+def _blamed(blame: Blame, root: Incident) -> str:
+    """Who is to blame in one sentence; empty where nobody is, and the rule's own summary says it."""
+    if blame.rank is None and blame.node is None or not blame.reasons:
+        return ""
+    node = f" ({blame.node})" if blame.rank is not None and blame.node else ""
+    who = f"rank {blame.rank}{node}" if blame.rank is not None else str(blame.node)
+    return f"{who} went missing: {blame.reasons[0].text} ({root.rule.title})"
 
 
 def _left_without_a_word(job: JobLog, blame: Blame, symptoms: tuple[Incident, ...]) -> ResolvedExit | None:
