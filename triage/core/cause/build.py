@@ -139,7 +139,7 @@ def _hosts(job: JobLog) -> set[str]:
     """All hosts that the logs name as the job's."""
     hosts = {*job.world.host_of.values(), *job.world.offset_of_host, *job.world.host_of_task.values()}
     hosts |= {s.node for s in job.sources if s.node} | {o.where.node for o in job.occurrences if o.where.node}
-    return hosts | {e.where.node for e in job.exits if e.where.node}
+    return hosts | job.world.named_hosts | {e.where.node for e in job.exits if e.where.node}
 
 
 def _short(host: str) -> str:

@@ -41,6 +41,8 @@ class World:
     rank_on_host: dict[tuple[str, int], int] = field(default_factory=dict)
     """(short host name, pid) -> global rank."""
     host_of_task: dict[int, str] = field(default_factory=dict)
+    named_hosts: frozenset[str] = frozenset()
+    """Hosts that a job script says it runs on."""
     plain: bool = False
     """No model parallelism is known, so that `[Rank n]` without a group's name is a position in the world."""
     task_is_rank: bool | None = None
@@ -127,6 +129,9 @@ def build_world(
     world.per_node = _sole(helper["nproc_per_node"])
     if world.size is None and world.nodes and world.per_node:
         world.size = world.nodes * world.per_node
+    world.named_hosts = frozenset(
+        str(e.values["host"]) for e in events if isinstance(e, Facts) and "host" in e.values
+    )
     _learn_exits(world, sources, events)
     _learn_tags(world, sources, events)
     _learn_tasks(world, sources, events)

@@ -13,6 +13,7 @@ from triage.core.events.collectives import extract_collectives
 from triage.core.events.elastic import extract_elastic
 from triage.core.events.embedded import trace_from_error_file
 from triage.core.events.exits import extract_exits
+from triage.core.events.hosts import extract_hosts
 from triage.core.events.messages import last_words, message_of, messages_of
 from triage.core.events.model import Event, Facts, Interval, Message, Progress, Span, Trace
 from triage.core.events.progress import extract_progress
@@ -57,6 +58,7 @@ def artifact_event(index: int, text: str) -> Facts | None:
 def _stream_events(stream: Sequence[Record], index: int) -> list[Event]:
     marks, rest = extract_marks(stream, index)
     facts, rest = extract_facts(rest, index)
+    facts = [*facts, *extract_hosts(stream, index)]
     found: list[Event] = [*marks, *(event for event in facts if _counts(event, stream))]
     traces, rest = extract_traces(rest, index)
     found.extend(traces)
