@@ -107,7 +107,7 @@ def record_border(log: Log, rng: random.Random) -> int | None:
     """A line's start that lies inside no event: what belongs together stays together."""
     taken = [
         (event.span.first, event.span.last)
-        for event in events_of(sources_of([log.path])[0], 0, [Region(0, log.data)])
+        for event in events_of(0, [Region(0, log.data)])
     ]
     starts = [m.end() for m in re.finditer(rb"\n", log.data)][:-1]
     rng.shuffle(starts)

@@ -23,7 +23,6 @@ from triage.files.rules import load, read_folder, shipped_folder
 SOURCES = read_folder(shipped_folder())
 RULES = parse(SOURCES)
 ENGINE = Engine(RULES, timeout_s=5.0)
-FAST = Engine(RULES)
 EXAMPLES = [example.text for rule in RULES.rules for example in (*rule.matches, *rule.ignores)]
 
 HEALTHY = [
@@ -218,7 +217,7 @@ def test_the_prefilter_loses_nothing_that_the_naive_engine_finds(
 )
 def test_no_shipped_pattern_runs_out_of_time_on_repetition(filler: str) -> None:
     engine = Engine(RULES, timeout_s=0.5)
-    for text in EXAMPLES[::3]:
+    for text in EXAMPLES[::9]:
         long = (text + filler * texts.MAX_TEXT)[: texts.MAX_TEXT]
         for event in (Message(Span(0, 0, 1), text=long), event_of(RULES.rules[0], long, On.TRACE)):
             assert isinstance(event, Message | Trace)

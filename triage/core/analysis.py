@@ -147,7 +147,7 @@ class Analysis:
         chosen = choose_job(self.feeds, choice.job)
         kept: list[Kept] = [k for i in chosen.sources for k in self.feeds[i].keeper.kept()]
         attempts = split_attempts(sources, kept)
-        explained = self._explain(attempts, choice.attempt, lines)
+        explained = self._explain(attempts, choice.attempt, lines, chosen.job)
         verdict = replace(
             explained.verdict,
             job=chosen.job,
@@ -164,9 +164,11 @@ class Analysis:
         places = Places([feed.source for feed in self.feeds], lines)
         return tuple(places.say(reason) for reason in reasons)
 
-    def _explain(self, attempts: Sequence[Attempt], wanted: int | None, lines: LineNumbers) -> Explained:
+    def _explain(
+        self, attempts: Sequence[Attempt], wanted: int | None, lines: LineNumbers, job_id: str | None
+    ) -> Explained:
         def one(attempt: Attempt) -> Explained:
-            return explain_attempt(attempt, attempts, self.feeds, self._ruleset, lines)
+            return explain_attempt(attempt, attempts, self.feeds, self._ruleset, lines, job_id)
 
         return decide(attempts, wanted, one)
 

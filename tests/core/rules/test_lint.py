@@ -41,7 +41,11 @@ def test_a_good_rule_has_no_remarks() -> None:
     ("old", "new", "sentence"),
     [
         ("memory: (", "memory: ((", 'oom/a.toml:5: "pattern" is not a valid regular expression: '),
-        ("out of memory: (?P<size>[0-9]+)", "(?P<size>[0-9]*)", 'oom/a.toml:5: "pattern" matches the empty text'),
+        (
+            "out of memory: (?P<size>[0-9]+)",
+            "(?P<size>[0-9]*)",
+            'oom/a.toml:5: "pattern" matches the empty text',
+        ),
         ('"out of memory: 5"', '"out of memory"', "oom/a.toml:10: the rule does not match this example"),
         ("memory soon", "memory: 7", "oom/a.toml:14: the rule matches this near miss"),
         (

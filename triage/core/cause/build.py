@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from triage.core.cause.confidence import confidence_of
 from triage.core.cause.facts import memory_facts
@@ -22,7 +22,7 @@ from triage.core.cause.verdict import (
     Scanned,
     Verdict,
 )
-from triage.core.events.model import Event, Frame, Link, Trace
+from triage.core.events.model import Event, Exit, Frame, Link, Trace
 from triage.core.rules.frames import phase_of
 from triage.core.rules.model import Role, Rule
 from triage.core.rules.template import fill
@@ -33,7 +33,7 @@ _NODE_WORD = re.compile(r"\bnode[ :=]+([A-Za-z][\w.-]*\d[\w.-]*)")
 
 
 def build_verdict(
-    job: JobLog, selection: Selection, lines: LineNumbers, attempt: int, attempts: int
+    job: JobLog, selection: Selection, lines: LineNumbers, attempt: int, attempts: int, job_id: str | None
 ) -> Verdict:
     """Say what was selected; line numbers are asked for only where evidence is shown."""
     outcome = outcome_of(job, selection)
@@ -44,7 +44,8 @@ def build_verdict(
     if outcome.occurrence is not None:
         facts.update({k: v for k, v in memory_facts(outcome.occurrence.captures).items() if v is not None})
     missing = _missing_ranks(job)
-    values = _values(outcome, root, facts)
+    values = _values(outcome, root, facts, job_id)
+    reasons = (*_who(outcome, root), *outcome.reasons, *_torchrun_says(job, root), *_missing_reason(missing))
     own = root.rank if root is not None else None
     downstream = _rows(outcome.downstream, places, own)
     return Verdict(
@@ -58,7 +59,7 @@ def build_verdict(
         facts=facts,
         downstream=downstream,
         next_steps=_next_steps(outcome.rule, values) if outcome.failed else (),
-        reasons=tuple(places.say(r) for r in (*outcome.reasons, *_missing_reason(missing))),
+        reasons=tuple(places.say(r) for r in reasons),
         unexplained=_rows(outcome.unexplained, places, None),
         attempt=attempt,
         attempts=attempts,
@@ -266,6 +267,38 @@ def _row(found: Sequence[Occurrence], places: Places) -> Downstream:
     )
 
 
+def _who(outcome: Outcome, root: Root | None) -> tuple[Reason, ...]:
+    """What the root is and where it stands; a silent culprit's reasons say that themselves."""
+    o = outcome.occurrence
+    if o is None or root is None or outcome.culprit is not None or outcome.rule is None:
+        return ()
+    who = f"rank {root.rank}" if root.rank is not None else "a process whose rank is not written"
+    return (Reason(f"{who}: {o.rule.title} ({{0}})", (o.place,)),)
+
+
+def _torchrun_says(job: JobLog, root: Root | None) -> tuple[Reason, ...]:
+    """Where a launcher's summary names another rank as the first failure, say why it is overruled."""
+    named = [e for e in job.exits if e.exit.first and e.exit.by == "torchrun" and e.where.rank is not None]
+    if not named or root is None or root.rank is None:
+        return ()
+    agreeing = [e for e in named if e.where.rank == root.rank]
+    if agreeing:
+        return (
+            Reason(f"torchrun's summary names rank {root.rank} too ({{0}})", (_place(agreeing[0].exit),)),
+        )
+    return (
+        Reason(
+            f"torchrun's summary names rank {named[0].where.rank} as the first failure ({{0}}); overruled: it lists the "
+            "earliest exit its node saw, in whole seconds, not the cause",
+            (_place(named[0].exit),),
+        ),
+    )
+
+
+def _place(event: Exit) -> tuple[int, int]:
+    return (event.span.source, event.span.first)
+
+
 def _missing_ranks(job: JobLog) -> frozenset[int]:
     """Ranks of the known world without a line; none where ranks share files, in which a line may be anybody's."""
     size = job.world.size
@@ -279,8 +312,12 @@ def _missing_reason(missing: frozenset[int]) -> tuple[Reason, ...]:
     return (Reason(f"no line of rank(s) {fold(missing)} was seen"),) if missing else ()
 
 
-def _values(outcome: Outcome, root: Root | None, facts: dict[str, int | float | None]) -> dict[str, object]:
+def _values(
+    outcome: Outcome, root: Root | None, facts: dict[str, int | float | None], job_id: str | None
+) -> dict[str, object]:
     values: dict[str, object] = {k: v for k, v in facts.items() if v is not None}
+    if job_id is not None:
+        values["job_id"] = job_id
     if outcome.occurrence is not None:
         values.update(outcome.occurrence.captures)
     if root is not None:
@@ -296,10 +333,10 @@ def _summary(outcome: Outcome, values: dict[str, object]) -> str:
     if outcome.summary:
         return outcome.summary
     filled = fill(outcome.rule.summary, values) if outcome.rule else None
-    return _who(values) + (filled or (outcome.rule.title if outcome.rule else outcome.category))
+    return _writer(values) + (filled or (outcome.rule.title if outcome.rule else outcome.category))
 
 
-def _who(values: dict[str, object]) -> str:
+def _writer(values: dict[str, object]) -> str:
     rank, node = values.get("rank"), values.get("node")
     if rank is None and node is None:
         return ""

@@ -42,12 +42,13 @@ def explain_attempt(
     feeds: Sequence[Fed],
     ruleset: RuleSet,
     lines: LineNumbers,
+    job_id: str | None = None,
 ) -> Explained:
     """The verdict on one attempt, as if the others had not been."""
     everything = [k.event for a in attempts for k in a.kept]
     job = resolve(attempt, feeds, ruleset, everything)
     selection = select(job)
-    verdict = build_verdict(job, selection, lines, attempt.number, len(attempts))
+    verdict = build_verdict(job, selection, lines, attempt.number, len(attempts), job_id)
     return Explained(verdict, selection, job)
 
 

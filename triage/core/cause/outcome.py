@@ -59,7 +59,7 @@ def outcome_of(job: JobLog, selection: Selection) -> Outcome:
         alike=_alike(selection, root),
         downstream=selection.downstream,
         unexplained=selection.unexplained,
-        reasons=(*_why(root), *selection.reasons),
+        reasons=selection.reasons,
     )
 
 
@@ -75,12 +75,6 @@ def _spokesman(incident: Incident) -> Occurrence:
 def _alike(selection: Selection, root: Incident) -> tuple[Occurrence, ...]:
     others = (*selection.downstream, *selection.unexplained)
     return tuple(o for i in others if i.rule is root.rule for o in i.occurrences)
-
-
-def _why(root: Incident) -> tuple[Reason, ...]:
-    o = root.first
-    who = f"rank {o.where.rank}" if o.where.rank is not None else "a process whose rank is not written"
-    return (Reason(f"{who}: {root.rule.title} ({{0}})", (o.place,)),)
 
 
 def _no_root(job: JobLog, selection: Selection) -> Outcome:
@@ -221,7 +215,7 @@ def _killed(job: JobLog, selection: Selection, root: Incident) -> Outcome:
         alike=_alike(selection, root),
         downstream=selection.downstream,
         unexplained=selection.unexplained,
-        reasons=(*((reason,) if reason else ()), *_why(root), *selection.reasons),
+        reasons=(*((reason,) if reason else ()), *selection.reasons),
         values={} if silent is None else {"silent_s": f"{silent:.0f}"},
     )
 
@@ -271,7 +265,7 @@ def _collective(job: JobLog, selection: Selection, root: Incident) -> Outcome:
 
 def _blamed(blame: Blame, root: Incident) -> str:
     """Who is to blame in one sentence; empty where nobody is, and the rule's own summary says it."""
-    if blame.rank is None and blame.node is None or not blame.reasons:
+    if (blame.rank is None and blame.node is None) or not blame.reasons:
         return ""
     node = f" ({blame.node})" if blame.rank is not None and blame.node else ""
     who = f"rank {blame.rank}{node}" if blame.rank is not None else str(blame.node)

@@ -64,7 +64,6 @@ def select(job: JobLog) -> Selection:
         )
     root, named, ordered = _first(candidates, job, reasons)
     downstream, unexplained = _place_rest(root, live, job)
-    _torchrun_says(root, job, reasons)
     return Selection(
         root,
         tuple(downstream),
@@ -335,6 +334,7 @@ def _place_rest(
             continue
         explained = (
             incident.role in (Role.DOWNSTREAM, Role.TEARDOWN)
+            or (incident.rule is root.rule and _may_be_one(root, incident))
             or _explains(root, incident, job)
             or root.bounds.before(incident.bounds)
             or (bool(incident.ranks) and incident.ranks <= root.ranks)
@@ -343,31 +343,3 @@ def _place_rest(
         )
         (downstream if explained else unexplained).append(incident)
     return downstream, unexplained
-
-
-def _torchrun_says(root: Incident, job: JobLog, reasons: list[Reason]) -> None:
-    """Where a launcher's summary names another rank as the first failure, say why it is overruled."""
-    named = [e for e in job.exits if e.exit.first and e.exit.by == "torchrun" and e.where.rank is not None]
-    if not named or not root.ranks:
-        return
-    agreeing = [e for e in named if e.where.rank in root.ranks]
-    if agreeing:
-        reasons.append(
-            Reason(
-                f"torchrun's summary names rank {agreeing[0].where.rank} too ({{0}})",
-                (_place(agreeing[0].exit),),
-            )
-        )
-        return
-    other = named[0]
-    reasons.append(
-        Reason(
-            f"torchrun's summary names rank {other.where.rank} as the first failure ({{0}}); overruled: it lists the "
-            "earliest exit its node saw, in whole seconds, not the cause",
-            (_place(other.exit),),
-        )
-    )
-
-
-def _place(event: Exit) -> tuple[int, int]:
-    return (event.span.source, event.span.first)

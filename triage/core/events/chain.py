@@ -153,7 +153,7 @@ class Reader:
             elif self._is_exception(index, text, indent):
                 end = index
                 break
-            elif stack.head and self._frame_soon(index + 1, indent):
+            elif HEADER not in text and stack.head and self._frame_soon(index + 1, indent):
                 skipped.append(index)
             else:
                 break

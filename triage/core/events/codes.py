@@ -28,22 +28,12 @@ def constructs(code: str) -> bool:
     return _CLASS_CALL_RE.search(code) is not None
 
 
-def learn_codes(cut: Sequence[Piece], path: Sequence[Key] | None = None) -> dict[Key, str]:
-    """The most plausible source line of every frame.
-
-    Lines near behind a frame count most, and a line that calls the function of a frame seen next to it counts more;
-    a line goes to the frame it fits best, and to a second one only when that has no other. A `path` that all
-    processes print says which frame comes next.
-    """
+def nearness(cut: Sequence[Piece]) -> dict[Key, Counter[str]]:
+    """How much each source line stands near behind each frame."""
     near: dict[Key, Counter[str]] = defaultdict(Counter)
-    after: dict[Key, Counter[str]] = defaultdict(Counter)
-    recent: list[Key] = []
     for number, piece in enumerate(cut):
         if piece.frame is None:
             continue
-        for other in recent[-3:] if path is None else ():
-            after[other][piece.frame[2]] += 1
-        recent = [*recent[-2:], piece.frame]
         weight, distance = 1.0, 0
         for following in cut[number + 1 : number + 7]:
             if following.frame is not None or following.kind == "header":
@@ -51,9 +41,27 @@ def learn_codes(cut: Sequence[Piece], path: Sequence[Key] | None = None) -> dict
             elif following.kind == "code" or distance == 0:
                 near[piece.frame][following.text] += weight * _NEAR[min(distance, 3)]  # type: ignore[assignment]
                 distance += 1
+    return near
+
+
+def learn_codes(cut: Sequence[Piece], path: Sequence[Key] | None = None) -> dict[Key, str]:
+    """The most plausible source line of every frame.
+
+    Lines near behind a frame count most, and a line that calls the function of a frame seen next to it counts more;
+    a line goes to the frame it fits best, and to a second one only when that has no other. A `path` that all
+    processes print says which frame comes next.
+    """
+    after: dict[Key, Counter[str]] = defaultdict(Counter)
+    recent: list[Key] = []
+    for piece in cut if path is None else ():
+        if piece.frame is None:
+            continue
+        for other in recent[-3:]:
+            after[other][piece.frame[2]] += 1
+        recent = [*recent[-2:], piece.frame]
     for frame, following_frame in pairwise(path or ()):
         after[frame][following_frame[2]] += 1
-    return _assign(near, after)
+    return _assign(nearness(cut), after)
 
 
 def _assign(near: dict[Key, Counter[str]], after: dict[Key, Counter[str]]) -> dict[Key, str]:

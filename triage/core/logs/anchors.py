@@ -11,24 +11,32 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 ANCHORS: tuple[str, ...] = (
-    # Python
-    "Traceback (m", '", line ', "Error", "error", "ERROR", "xception", "│ ", "usage: ",
-    # launchers and processes
-    "FAILED", "ailed", "exitcode", "xit code", "return code", "xited ", "exit status", "Root Cause",
-    "ignal", "illed", "Killing ", "erminat", "Segmentation", "segfault", "Fatal", "bort", "terminate called",
-    "frame #", "estart", "--nproc",
-    # the scheduler
-    "CANCELLED", "DUE TO ", "srun: ", "equeue", "oom_", "oom-k", "Out Of Memory",
-    # memory, devices, storage, network
-    "ut of memory", "NVRM", "fallen off", "NCCL WARN", "atchdog", "OpType=", "imed out", "Timeout", "stuck",
-    "No space left", "uota ", "already in use", "refused", " by peer", "nreachable", "enied", "o such file",
-    "not found", "nable to", "annot ", "ould not ",
-    # numbers
-    "ivisible", "ismatch", " NaN", " NAN",
-    # run marks
-    " arguments -", "orld size", "run_stop", "raining is done",
+    "o such file", " arguments -", "tchdog", "Root Cause", "ismatch", "imed out", "erminat", "xit code", "itcode",
+    "CL WARN", "illed", "equeue", "already in use", "run_stop", "SIGK", "CANCELLED", "xit status", "rn code",
+    "t found", "annot ", "ould not ", "frame #", "fallen off", "Out Of Memory", "ailed", "│ ", "NVRM", "ERROR",
+    "enied", " NAN", "uota ", "DUE TO ", "OpType=", " by peer", "--nproc", "....", "is done", "nreachable",
+    "orld size", "ut of memory", "oom-k", "Segmentation", "Killing ", "error", "Error", "refused", "segfault",
+    "Config(", "ivisible", " NaN", "xception", "No space left", '", line ', "ignal", "bort", "xited ", "oom_",
+    "Traceback (m", "Timeout", "estart", "nable to", "FAILED", "usage: ", "srun: ",
 )  # fmt: skip
-"""At most 64, each of four or more bytes as UTF-8."""
+"""At most 64, each of four or more bytes as UTF-8, the first four of them rare in healthy logs (`CL WARN`, for every line of
+NCCL's has `NCCL`). Their order decides the speed, by a factor of six: `benchmarks/anchor_order.py` finds it."""
+
+SIZES: tuple[str, ...] = (
+    "--", "using world size", "> initializ", "memory (MB)", "device mesh with", "global_world_sizes=", "with overrides: [",
+    "with command: [", "exits with return code", "train_micro_batch_size_per_gpu", '"train_batch_size"', '_parallel_size"',
+    "Namespace(", "Config(", "Arguments(", "Args(", "MEMBER: ", "distributed processes", "dist_world_size",
+    "GPUs determined", "local_rank: ", "num_local_procs", "batch size", "optimization steps", "CONFIG: ", "nproc_per_node",
+    "_nodes ", '"key": "', "WORLD_SIZE", "nranks ", '"world_size"', "_size: ", "divisible", "multiple of", "must be",
+    "should be", "not equal", " ...",
+)  # fmt: skip
+"""Words of lines that state sizes; looked for in the head of a stream only, for most are frequent."""
+
+PROGRESS: tuple[str, ...] = (
+    "iteration", "step", "'loss'", "it/s", "s/it", "poch", "[batch=", ":::MLL", "%|", "checkpoint", "valuating", " loss at ",
+    "results at ", "raining",
+)  # fmt: skip
+"""Words of lines that show progress; the last such lines of a stream are read."""
 
 
 def missing(literals: Iterable[str]) -> tuple[str, ...]:

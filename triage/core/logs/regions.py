@@ -1,44 +1,47 @@
 """Which byte ranges of a stream deserve a closer look.
 
 A stream is searched in blocks that lie at fixed offsets, whatever pieces it arrives in, so the regions do not depend on
-how it was cut. Around each hit a region keeps whole lines: a few after an ordinary hit, more around a traceback. The
-start and the end of a stream and the last progress lines before the end are regions too.
+how it was cut. Around each hit a region keeps whole lines: a few around an ordinary hit, more around a traceback. Lines
+that are alike are kept a few times and then only the last of them. The first and the last bytes of a stream, lines of
+its head that state sizes and its last progress lines are regions too.
 """
 
 from __future__ import annotations
 
-import re
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import ahocorasick_rs
 
-from triage.core.logs.anchors import ANCHORS
+from triage.core.logs.alike import Alike, trace_end
+from triage.core.logs.anchors import ANCHORS, PROGRESS, SIZES
 
 BLOCK = 1 << 20
 HEAD = 16 << 10
-TAIL = 64 << 10
+"""Sizes are read from lines of a stream's first bytes even where no anchor finds them."""
+HEAD_WHOLE = 1 << 10
+TAIL = 2 << 10
+"""The last bytes are read whatever they hold."""
 PROBE = 64 << 10
-"""The last bytes of each block in which the latest progress line is looked for."""
+"""The last bytes of each block in which progress lines are looked for."""
 AROUND_TRACEBACK = 2 << 10
 AFTER_FRAME = 8 << 10
 AFTER_HIT = 512
+NEAR = 1 << 10
+"""A hit this close behind a region belongs to it: what failed says so in many lines at once."""
 AFTER_DUMP = 128 << 10
 """A dump of all arguments may be this long."""
 LARGEST = 2 << 20
 """A region that grows beyond this is handed over in pieces."""
 LONGEST_LINE = 64 << 10
 """A line border is looked for this far; beyond it a region ends inside the line."""
-SAME_LINES = 64
-"""Hits on lines that differ only in digits are read closely this often in one stream, then only counted."""
-KEPT_FIRST = 48 << 20
-KEPT_LAST = 16 << 20
+KEPT_FIRST = 8 << 20
+KEPT_LAST = 4 << 20
 """Bytes of regions read closely from the front and from the back of one stream; a storm's middle is counted only."""
-
-PROGRESS_MARKS = (b"iteration ", b"'loss':", b"it/s", b"s/it", b"step")
-_LEADING_TAG = re.compile(rb"[ \t]*(?:\d{1,7}: )?(?:\[[A-Za-z_./ -]{0,24}\d{1,7}\]:?)?")
-_DIGITS = b"0123456789"
+LAST_STEPS = 16
+"""Progress lines before the end of a stream that are kept, of each form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,10 @@ class Region:
         return self.offset + len(self.data)
 
 
-Search = Callable[[bytes], list[tuple[int, int, int]]]
+Hit = tuple[int, int, int]
+"""Number of the literal, start, end."""
+_SIMD = 64
+"""So many literals of four or more bytes the search compares at once; it is several times slower with one more."""
 
 
 class Anchors:
@@ -61,13 +67,43 @@ class Anchors:
 
     def __init__(self, extra: tuple[str, ...] = ()) -> None:
         self.literals: tuple[str, ...] = ANCHORS + tuple(x for x in extra if not any(a in x for a in ANCHORS))
-        patterns = [text.encode() for text in self.literals]
-        self._automaton = ahocorasick_rs.BytesAhoCorasick(patterns, ahocorasick_rs.MATCHKIND_LEFTMOST_FIRST)
-        self.longest = max(map(len, patterns))
+        self.longest = max(len(text.encode()) for text in self.literals)
         self.header = self.literals.index("Traceback (m")
         self.frame = self.literals.index('", line ')
         self.dump = self.literals.index(" arguments -")
-        self.search: Search = self._automaton.find_matches_as_indexes
+        self.sizes = len(self.literals)
+        self._fast = _compiled(self.literals[:_SIMD])
+        self._more = _compiled(self.literals[_SIMD:]) if len(self.literals) > _SIMD else None
+        self._sizes = _compiled(SIZES)
+        self._progress = _compiled(PROGRESS)
+
+    def search(self, text: bytes | memoryview) -> list[Hit]:
+        """All hits, in order of their starts."""
+        hits: list[Hit] = self._fast.find_matches_as_indexes(text)
+        if self._more is not None:
+            more = [(which + _SIMD, at, end) for which, at, end in self._more.find_matches_as_indexes(text)]
+            hits = _merged(hits, more)
+        return hits
+
+    def with_sizes(self, hits: list[Hit], text: bytes) -> list[Hit]:
+        """The hits with those of words that state sizes, which count in a stream's head only."""
+        sizes = [(self.sizes, at, end) for _, at, end in self._sizes.find_matches_as_indexes(text)]
+        return _merged(hits, sizes)
+
+    def progress(self, text: bytes | memoryview) -> list[Hit]:
+        """Words of lines that show progress."""
+        found: list[Hit] = self._progress.find_matches_as_indexes(text)
+        return found
+
+
+def _compiled(literals: tuple[str, ...]) -> ahocorasick_rs.BytesAhoCorasick:
+    return ahocorasick_rs.BytesAhoCorasick(
+        [text.encode() for text in literals], ahocorasick_rs.MATCHKIND_LEFTMOST_FIRST
+    )
+
+
+def _merged(left: list[Hit], right: list[Hit]) -> list[Hit]:
+    return sorted(left + right, key=lambda hit: hit[1:]) if right else left
 
 
 class RegionFinder:
@@ -86,12 +122,19 @@ class RegionFinder:
         self._open_start = 0
         self._reached = 0
         """Offset just after the open region's last kept byte."""
+        self._line = 0
+        """Hits before this offset lie on a line that was judged already."""
+        self._trace = 0
+        """Hits before this offset lie in a traceback that is only counted."""
         self._done: deque[Region] = deque()
         self._late: deque[Region] = deque()
         self._kept = 0
         self._late_bytes = 0
-        self._seen: dict[tuple[bytes, bytes], int] = {}
-        self._progress: Region | None = None
+        self._taken: list[tuple[int, int]] = []
+        """Offsets of all regions so far."""
+        self._alike = Alike()
+        self._steps: dict[int, bytes] = {}
+        """The last progress lines by offset."""
         self._closed = False
         self.size = 0
         self.passed_over = 0
@@ -121,12 +164,10 @@ class RegionFinder:
             self._block(rest)
         window = self._previous
         start = self._offset - len(window)
-        self._remember_progress(window, start, 0)
-        tail = max(start, self._offset - TAIL)
-        first = _line_start(window, max(0, tail - start)) + start
-        self._take_progress(first)
-        self._extend(window, start, first, self._offset)
+        first = _line_start(window, max(0, len(window) - TAIL))
+        self._extend(window, start, start + first, self._offset)
         self._finish_open()
+        self._add_single_lines()
         self._closed = True
 
     def take(self) -> Iterator[Region]:
@@ -146,56 +187,63 @@ class RegionFinder:
         start = self._offset - len(keep)
         begin = max(0, len(keep) - self._anchors.longest + 1)
         self._offset += len(block)
+        hits = self._anchors.search(memoryview(window)[begin:] if begin else window)
         if start <= 0 < HEAD:
-            self._extend(window, start, 0, min(HEAD, self._offset))
+            self._extend(window, start, 0, min(HEAD_WHOLE, self._offset))
+            hits = self._anchors.with_sizes(hits, window[begin:HEAD])
         elif self._want is not None:
             self._extend(window, start, self._want[0], self._want[1])
-        probe = memoryview(window)[begin:] if begin else window
-        hits = self._anchors.search(probe)  # type: ignore[arg-type]
         if hits:
             self._hits(window, start, begin, len(keep), hits)
-        self._remember_progress(window, start, max(0, len(window) - PROBE))
+        self._remember_steps(window, start, max(0, len(window) - PROBE))
         self._previous = window if len(block) < LONGEST_LINE else block
 
-    def _hits(
-        self, window: bytes, start: int, begin: int, fresh: int, hits: list[tuple[int, int, int]]
-    ) -> None:
-        header, frame = self._anchors.header, self._anchors.frame
-        covered = 0
+    def _hits(self, window: bytes, start: int, begin: int, fresh: int, hits: list[Hit]) -> None:
+        anchors = self._anchors
+        header, frame = anchors.header, anchors.frame
+        fresh -= begin
+        line, trace = self._line - start - begin, self._trace - start - begin
         for which, at, end in hits:
+            if end <= fresh or end <= trace:
+                continue
+            wide = which in (header, frame)
+            if end <= line and not wide:
+                continue
             at += begin
             end += begin
-            if end <= fresh:
+            first = _line_start(window, at)
+            stop = window.find(b"\n", end, end + LONGEST_LINE)
+            if stop < 0:
+                stop = min(len(window), end + LONGEST_LINE)
+            if which == anchors.sizes:
+                if not self._alike.is_old(window[first:stop], start + first, near=False):
+                    self._extend(window, start, start + first, start + stop)
                 continue
-            if which == header:
-                first = _line_start(window, max(0, at - AROUND_TRACEBACK))
-                last = end + AROUND_TRACEBACK
-            elif which == self._anchors.dump and window[at - 6 : at] != b"end of":
-                first, last = _line_start(window, at), end + AFTER_DUMP
-            elif which == frame:
-                first, last = _line_start(window, at), end + AFTER_FRAME
+            line = stop - begin
+            if which == frame:
+                last = end + AFTER_FRAME
+            elif which == anchors.dump and window[at - 6 : at] != b"end of":
+                last = end + AFTER_DUMP
             else:
-                if end <= covered:
-                    continue
-                first = _line_start(window, at)
-                stop = window.find(b"\n", end, end + LONGEST_LINE)
-                line = window[first : stop if stop >= 0 else end]
-                covered = stop if stop >= 0 else min(len(window), end + LONGEST_LINE)
-                if self._is_old(line):
+                if wide:
+                    stop = trace_end(window, first, at)
+                near = self._want is not None and start + first <= self._want[1] + NEAR
+                if self._alike.is_old(window[first:stop], start + first, near):
                     self.passed_over += 1
+                    if wide:
+                        trace = stop - begin
                     continue
-                last = end + AFTER_HIT
+                last = end + (AROUND_TRACEBACK if wide else AFTER_HIT)
+                if wide:
+                    line = max(line, stop - begin)
+                    last = max(last, stop + AFTER_HIT)
+                    first = _line_start(window, max(0, at - AROUND_TRACEBACK))
+                elif near:
+                    first = max(0, self._reached - start)
+                elif first:
+                    first = _line_start(window, first - 1)
             self._extend(window, start, start + first, start + last)
-
-    def _is_old(self, line: bytes) -> bool:
-        tag = _LEADING_TAG.match(line)
-        key = (tag.group() if tag else b"", line[:512].translate(None, _DIGITS))
-        count = self._seen.get(key, 0)
-        if count >= SAME_LINES:
-            return True
-        if len(self._seen) < 200_000:
-            self._seen[key] = count + 1
-        return False
+        self._line, self._trace = line + start + begin, trace + start + begin
 
     def _extend(self, window: bytes, start: int, first: int, last: int) -> None:
         """Make the open region reach `last`, starting a new one at `first` where they do not touch."""
@@ -236,6 +284,7 @@ class RegionFinder:
             self._emit(Region(self._open_start, data))
 
     def _emit(self, region: Region) -> None:
+        self._taken.append((region.offset, region.end))
         if self._kept < KEPT_FIRST:
             self._kept += len(region.data)
             self._done.append(region)
@@ -246,24 +295,38 @@ class RegionFinder:
             self._late_bytes -= len(self._late.popleft().data)
             self.passed_over += 1
 
-    def _remember_progress(self, window: bytes, start: int, low: int) -> None:
-        at = max(window.rfind(mark, low) for mark in PROGRESS_MARKS)
-        if at < 0:
+    def _remember_steps(self, window: bytes, start: int, low: int) -> None:
+        """Keep the last progress lines of this window's end, if it has any."""
+        hits = self._anchors.progress(memoryview(window)[low:])
+        if not hits:
             return
-        first = _line_start(window, max(0, at - AROUND_TRACEBACK))
-        last = _line_end(window, at)
-        if self._progress is None or start + last > self._progress.end:
-            self._progress = Region(start + first, bytes(window[first:last]))
+        found: dict[int, bytes] = {}
+        forms: dict[int, int] = {}
+        for which, at, end in reversed(hits):
+            if forms.get(which, 0) >= LAST_STEPS:
+                continue
+            first = _line_start(window, low + at)
+            if start + first in found:
+                continue
+            forms[which] = forms.get(which, 0) + 1
+            found[start + first] = window[first : _line_end(window, low + end)]
+        self._steps = found
 
-    def _take_progress(self, tail: int) -> None:
-        """The last progress lines as a region, where they lie before the tail and no other region has them."""
-        last = self._progress
-        if last is None or last.end > tail:
-            return
-        if last.offset >= self._reached:
-            self._finish_open()
-            self._reached = last.end
-            self._emit(last)
+    def _add_single_lines(self) -> None:
+        """The last progress lines and the last of lines that are alike, where no region holds them."""
+        taken = sorted(self._taken)
+        singles: dict[int, bytes] = {**dict(self._alike.last()), **self._steps}
+        reached = 0
+        added = []
+        for offset in sorted(singles):
+            end = offset + len(singles[offset])
+            before = bisect_right(taken, (offset, self.size)) - 1
+            held = before >= 0 and taken[before][1] > offset
+            meets = before + 1 < len(taken) and taken[before + 1][0] < end
+            if not held and not meets and offset >= reached:
+                added.append(Region(offset, singles[offset]))
+                reached = end
+        self._done = deque(sorted([*self._done, *added], key=lambda r: r.offset))
 
 
 def _line_start(window: bytes, at: int) -> int:

@@ -18,6 +18,9 @@ from triage.core.rules.model import On, Rule
 if TYPE_CHECKING:
     from triage.core.rules.ruleset import RuleSet
 
+MAX_STRIKES = 2
+"""A pattern may run out of time once: the machine may just be busy."""
+
 MAX_LINKS = 64
 """Links of one trace that are tried: the first ones and the last ones."""
 
@@ -38,7 +41,8 @@ class Engine:
     def __init__(self, ruleset: RuleSet, timeout_s: float = 0.05) -> None:
         self.timeout_s = timeout_s
         self.timeouts: list[str] = []
-        """Ids of rules whose pattern ran out of time, each once; they are skipped from then on."""
+        """Ids of rules whose patterns ran out of time again and again, each once; they are skipped from then on."""
+        self._strikes: dict[str, int] = {}
         self._compiled: dict[str, Any] = {}
         self._tables = {on: _Table(_of_kind(ruleset.rules, on)) for on in On}
 
@@ -100,12 +104,14 @@ class Engine:
             if hit is None:
                 return None
             groups.update(_groups(hit))
-        if rule.unless and (rule.id in self.timeouts or self._run(rule, rule.unless, text) is not None):
-            return None
+        if rule.unless:
+            strikes = self._strikes.get(rule.id, 0)
+            if self._run(rule, rule.unless, text) is not None or self._strikes.get(rule.id, 0) > strikes:
+                return None
         return None if rule.id in self.timeouts else groups
 
     def _run(self, rule: Rule, pattern: str, text: str, *, whole: bool = False) -> Any:
-        """The match, or None; a pattern that runs out of time matches nothing, now and later."""
+        """The match, or None; a pattern that runs out of time matches nothing."""
         if rule.id in self.timeouts:
             return None
         compiled = self._compiled.get(pattern)
@@ -118,7 +124,9 @@ class Engine:
                 return compiled.fullmatch(text, timeout=self.timeout_s)
             return compiled.search(text, timeout=self.timeout_s)
         except TimeoutError:
-            self.timeouts.append(rule.id)
+            self._strikes[rule.id] = self._strikes.get(rule.id, 0) + 1
+            if self._strikes[rule.id] >= MAX_STRIKES:
+                self.timeouts.append(rule.id)
             return None
 
 
