@@ -66,6 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     from triage import api
     from triage.report import FORMATS, Options, view_of
     from triage.report.mask import safe
+    from triage.report.text import wrapped
 
     bar = ProgressBar(sys.stderr, time.monotonic)
     chosen = {"attempt": arguments.attempt, "job": arguments.job, "rules": tuple(arguments.rules)}
@@ -77,7 +78,9 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         bar.close()
     if arguments.why_not is not None:
-        emit("".join(f"{safe(line)}\n" for line in answer), arguments.output)
+        width = arguments.width or terminal_width()
+        lines = (part for sentence in answer for part in wrapped(safe(sentence), width))
+        emit("".join(f"{line}\n" for line in lines), arguments.output)
         return 0
     code = of_verdict(verdict)
     to_file = arguments.output not in (None, "-")

@@ -169,13 +169,11 @@ def _fitting(text: str, width: int) -> int:
 
 
 def shortened(path: str, width: int) -> str:
-    """A path cut in the middle to `width` columns: its start tells the file system, its end the file and line."""
+    """A path cut from the left to `width` columns, at a slash where there is one: its end tells file and line."""
     path = " ".join(path.split())
     if columns(path) <= width:
         return path
     room = max(1, width - 3)
-    tail = room * 2 // 3 + room * 2 % 3 // 2
-    head = room - tail
-    start = _fitting(path, head) if head else 0
-    end = _fitting(path[::-1], tail)
-    return f"{path[:start]}...{path[len(path) - end :]}"
+    end = path[len(path) - _fitting(path[::-1], room) :]
+    slash = end.find("/")
+    return "..." + (end[slash:] if 0 <= slash < len(end) // 2 else end)

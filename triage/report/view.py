@@ -17,6 +17,8 @@ _ATTRIBUTION = {
     "inferred": "inferred, see the reasons",
 }
 
+_TIME_SOURCE = {"elastic": "when torchrun saw it end", "file": "when the file was last written"}
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -83,7 +85,8 @@ class View:
         root = self.verdict.root
         if root is None or root.time is None:
             return ""
-        return f"{root.time} ({root.time_source})" if root.time_source not in ("line", "none") else root.time
+        how = _TIME_SOURCE.get(root.time_source, "")
+        return f"{root.time} ({how})" if how else root.time
 
     @property
     def attempt(self) -> str:

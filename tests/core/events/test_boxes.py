@@ -34,7 +34,10 @@ def test_frames_source_and_wrapped_place() -> None:
 
 
 def test_message_wrapped_at_blanks_is_joined_again() -> None:
-    trace, rest = read(BOX + "ValueError: this message is longer than the box \nhas room for it\n[2026-12-01 10:00:00,000] [INFO] [a.py:1:f] on\n")
+    trace, rest = read(
+        BOX
+        + "ValueError: this message is longer than the box \nhas room for it\n[2026-12-01 10:00:00,000] [INFO] [a.py:1:f] on\n"
+    )
     assert trace[0].links[0].message == "this message is longer than the box has room for it"
     assert left_texts(rest) == ["on"]
 

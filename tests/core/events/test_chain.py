@@ -18,12 +18,23 @@ def test_anchors_and_continued_source_lines() -> None:
 
 
 def test_frozen_frame_without_source() -> None:
-    link = only(HEADER + '  File "<frozen importlib._bootstrap>", line 219, in _call\nImportError: a\n').links[0]
-    assert (inner(link).file, inner(link).function, inner(link).code) == ("<frozen importlib._bootstrap>", "_call", "")
+    link = only(
+        HEADER + '  File "<frozen importlib._bootstrap>", line 219, in _call\nImportError: a\n'
+    ).links[0]
+    assert (inner(link).file, inner(link).function, inner(link).code) == (
+        "<frozen importlib._bootstrap>",
+        "_call",
+        "",
+    )
 
 
 def test_repeats_are_expanded_but_bounded() -> None:
-    text = HEADER + '  File "a.py", line 9, in main\n' + FRAME * 3 + "  [Previous line repeated 99999999 more times]\n"
+    text = (
+        HEADER
+        + '  File "a.py", line 9, in main\n'
+        + FRAME * 3
+        + "  [Previous line repeated 99999999 more times]\n"
+    )
     link = only(text + "RecursionError: maximum recursion depth exceeded\n").links[0]
     assert len(link.frames) == 400
     assert (link.frames[0].function, link.frames[-1].function) == ("main", "f")
@@ -37,7 +48,11 @@ def test_repeats_are_expanded_but_bounded() -> None:
         ("queue.Empty", "queue.Empty", ""),
         ("SystemExit: bad config", "SystemExit", "bad config"),
         ("__main__.f.<locals>.Bad: why", "__main__.f.<locals>.Bad", "why"),
-        ("ray.exceptions.RayTaskError(OutOfMemoryError): x", "ray.exceptions.RayTaskError(OutOfMemoryError)", "x"),
+        (
+            "ray.exceptions.RayTaskError(OutOfMemoryError): x",
+            "ray.exceptions.RayTaskError(OutOfMemoryError)",
+            "x",
+        ),
         ("torch.cuda.OutOfMemoryError: CUDA: a", "torch.cuda.OutOfMemoryError", "CUDA: a"),
         ("KeyError: ''", "KeyError", "''"),
     ],
@@ -79,13 +94,20 @@ def test_text_glued_behind_the_exception_line_is_cut(tail: str) -> None:
 
 
 def test_childfailed_message_leaves_the_summary() -> None:
-    traces, rest = read(HEADER + FRAME + "a.ChildFailedError: \n" + "=" * 60 + "\nt.py FAILED\n" + "-" * 60 + "\n")
+    traces, rest = read(
+        HEADER + FRAME + "a.ChildFailedError: \n" + "=" * 60 + "\nt.py FAILED\n" + "-" * 60 + "\n"
+    )
     assert traces[0].links[0].message == ""
     assert left_texts(rest)[0] == "=" * 60
 
 
 def test_message_is_bounded() -> None:
-    link = only("[rank0]: " + HEADER + '[rank0]:   File "x.py", line 1, in f\n[rank0]: ValueError: a\n' + "[rank0]: bla\n" * 5000)
+    link = only(
+        "[rank0]: "
+        + HEADER
+        + '[rank0]:   File "x.py", line 1, in f\n[rank0]: ValueError: a\n'
+        + "[rank0]: bla\n" * 5000
+    )
     assert link.links[0].message.count("\n") < 200
     long = only(HEADER + FRAME + "ValueError: " + "x" * 100_000 + "\n").links[0]
     assert len(long.message) <= 16 * 1024
@@ -99,7 +121,9 @@ def test_output_of_others_below_an_exception_is_not_swallowed() -> None:
 
 
 def test_log_lines_between_frames_are_left() -> None:
-    traces, rest = read(HEADER + FRAME + "INFO:root:hello\n" + FRAME.replace("line 1", "line 2") + "KeyError: 1\n")
+    traces, rest = read(
+        HEADER + FRAME + "INFO:root:hello\n" + FRAME.replace("line 1", "line 2") + "KeyError: 1\n"
+    )
     assert [frame.line for frame in traces[0].links[0].frames] == [1, 2]
     assert left_texts(rest) == ["hello"]
 
@@ -169,7 +193,11 @@ def test_remote_traceback_in_quotes() -> None:
 
 def test_rank_blocks_keep_their_order_and_ranks() -> None:
     block = "Traceback (most recent call last): (RANK {})\n" + FRAME + "RuntimeError: {}\n"
-    text = f"{HEADER}{FRAME}CheckpointException: CheckpointException ranks:dict_keys([3, 7])\n" + block.format(3, "a") + block.format(7, "b")
+    text = (
+        f"{HEADER}{FRAME}CheckpointException: CheckpointException ranks:dict_keys([3, 7])\n"
+        + block.format(3, "a")
+        + block.format(7, "b")
+    )
     trace = only(text)
     assert [(link.rank, link.message) for link in trace.links[:2]] == [(3, "a"), (7, "b")]
     assert trace.links[2].message == "CheckpointException ranks:dict_keys([3, 7])"

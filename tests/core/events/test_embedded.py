@@ -21,7 +21,18 @@ def test_error_file_of_torchrun() -> None:
     assert (trace.when.at.utc, trace.when.at.resolution) == (True, 1.0)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"message": 3}', '{"message": "Signal 11 received"}', '{"message": {"extraInfo": 1}}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"message": 3}',
+        '{"message": "Signal 11 received"}',
+        '{"message": {"extraInfo": 1}}',
+    ],
+)
 def test_error_file_without_traceback(text: str) -> None:
     assert trace_from_error_file(text, 0, len(text)) is None
 
@@ -42,17 +53,22 @@ def test_error_file_with_a_message_only() -> None:
 
 def test_list_repr_as_python_prints_it() -> None:
     try:
-        raise ValueError("it's \"bad\"\n\tvery")
+        raise ValueError('it\'s "bad"\n\tvery')
     except ValueError as error:
         text = repr(traceback.format_exception(error))
     trace = only(f"WARNING: {text}\n")
     assert trace.style == "list"
-    assert trace.links[0].message == "it's \"bad\"\n\tvery"
+    assert trace.links[0].message == 'it\'s "bad"\n\tvery'
     assert inner(trace.links[0]).function == "test_list_repr_as_python_prints_it"
 
 
 def test_json_log_line() -> None:
-    text = json.dumps({"exc": 'Traceback (most recent call last):\n  File "x.py", line 2, in g\nValueError: "q" é\n', "t": 1})
+    text = json.dumps(
+        {
+            "exc": 'Traceback (most recent call last):\n  File "x.py", line 2, in g\nValueError: "q" é\n',
+            "t": 1,
+        }
+    )
     trace = only(text + "\n")
     assert (trace.links[0].exception, trace.links[0].message) == ("ValueError", '"q" é')
 

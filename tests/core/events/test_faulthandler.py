@@ -22,7 +22,11 @@ Extension modules: numpy.core._multiarray_umath, torch._C (total: 2)
 def test_crashed_thread_outermost_first() -> None:
     trace = only(DUMP)
     link = trace.links[0]
-    assert (trace.style, link.exception, link.message) == ("faulthandler", None, "Fatal Python error: Segmentation fault")
+    assert (trace.style, link.exception, link.message) == (
+        "faulthandler",
+        None,
+        "Fatal Python error: Segmentation fault",
+    )
     assert [(frame.function, frame.line) for frame in link.frames] == [("<module>", 9), ("<listcomp>", None)]
 
 
@@ -38,5 +42,8 @@ def test_timeout_dump() -> None:
 
 
 def test_native_stack_of_python_3_14_is_no_frame() -> None:
-    text = DUMP + "\nCurrent thread's C stack trace (most recent call first):\n  Binary file \"/bin/python\", at _Py_Dump+0x1 [0x1]\n"
+    text = (
+        DUMP
+        + '\nCurrent thread\'s C stack trace (most recent call first):\n  Binary file "/bin/python", at _Py_Dump+0x1 [0x1]\n'
+    )
     assert [frame.function for frame in only(text).links[0].frames] == ["<module>", "<listcomp>"]

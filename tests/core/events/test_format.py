@@ -14,12 +14,23 @@ from triage.core.events.format import format_links, format_trace
 from triage.core.events.frames import Lines
 from triage.core.events.model import Frame, Link, Span, Trace
 
-WORDS = st.sampled_from(["shape", "of", "tensor", "(4, 8)", "is", "wrong,", "got", "None", "x=3", "'a b'", "[1]", "é", "🙂"])
-SENTENCES = st.lists(WORDS, min_size=1, max_size=6).map(" ".join)
-MESSAGES = st.lists(st.one_of(SENTENCES, SENTENCES.map("  ".__add__), st.just("")), min_size=0, max_size=4).map(
-    lambda lines: "\n".join(lines).strip()
+WORDS = st.sampled_from(
+    ["shape", "of", "tensor", "(4, 8)", "is", "wrong,", "got", "None", "x=3", "'a b'", "[1]", "é", "🙂"]
 )
-NAMES = st.sampled_from(["ValueError", "torch.OutOfMemoryError", "a.b.CustomError", "KeyError", "__main__.f.<locals>.MyError", "queue.Empty"])
+SENTENCES = st.lists(WORDS, min_size=1, max_size=6).map(" ".join)
+MESSAGES = st.lists(
+    st.one_of(SENTENCES, SENTENCES.map("  ".__add__), st.just("")), min_size=0, max_size=4
+).map(lambda lines: "\n".join(lines).strip())
+NAMES = st.sampled_from(
+    [
+        "ValueError",
+        "torch.OutOfMemoryError",
+        "a.b.CustomError",
+        "KeyError",
+        "__main__.f.<locals>.MyError",
+        "queue.Empty",
+    ]
+)
 CODE = st.sampled_from(["f(x)", "return self.forward(x)", "raise ValueError(", "with a() as b:", ""])
 FRAMES = st.builds(
     Frame,

@@ -62,7 +62,11 @@ def test_launcher_lines_stay_with_their_own_extractors() -> None:
 
 def test_summary_block_names_the_rank_of_its_traceback() -> None:
     traces, rest = read((DATA / "elastic-summary.txt").read_bytes())
-    assert [(trace.style, trace.links[0].rank) for trace in traces] == [("summary", 0), ("summary", 3), ("summary", 2)]
+    assert [(trace.style, trace.links[0].rank) for trace in traces] == [
+        ("summary", 0),
+        ("summary", 3),
+        ("summary", 2),
+    ]
     assert sum(text.startswith("  exitcode  :") for text in left_texts(rest)) == 4
 
 
@@ -101,7 +105,9 @@ def test_thread_and_ignored_headers_give_style_and_label() -> None:
 
 def test_logging_exception_keeps_the_log_message_as_label_and_as_record() -> None:
     traces, rest = read("ERROR:train:step 3 failed\n" + HEADER + '  File "x.py", line 1, in f\nKeyError: 1\n')
-    assert [(trace.style, trace.label, trace.logged) for trace in traces] == [("logged", "step 3 failed", False)]
+    assert [(trace.style, trace.label, trace.logged) for trace in traces] == [
+        ("logged", "step 3 failed", False)
+    ]
     assert left_texts(rest) == ["step 3 failed"]
 
 
@@ -112,7 +118,9 @@ def test_uncaught_traceback_after_a_warning_is_not_called_logged() -> None:
 
 def test_agent_error_line_is_no_label_of_its_own_traceback() -> None:
     line = "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 2 (pid: 5) of binary: /p\n"
-    trace = only(line + HEADER + '  File "run.py", line 1, in f\nChildFailedError: \n' + "=" * 60 + "\nt.py FAILED\n")
+    trace = only(
+        line + HEADER + '  File "run.py", line 1, in f\nChildFailedError: \n' + "=" * 60 + "\nt.py FAILED\n"
+    )
     assert (trace.style, trace.label) == ("python", "")
 
 
@@ -124,13 +132,17 @@ def test_traceback_in_the_text_of_a_log_line_is_logged_with_that_text_as_label()
 
 
 def test_traceback_behind_a_progress_bar_is_not_logged() -> None:
-    trace = only("Epoch 0:  10%|#  | 1/10 [00:01<00:09]" + HEADER + '  File "x.py", line 1, in f\nKeyError: 1\n')
+    trace = only(
+        "Epoch 0:  10%|#  | 1/10 [00:01<00:09]" + HEADER + '  File "x.py", line 1, in f\nKeyError: 1\n'
+    )
     assert (trace.style, trace.logged, trace.links[0].exception) == ("python", False, "KeyError")
 
 
 def test_logging_error_takes_its_call_stack_along() -> None:
     traces, rest = read((DATA / "logging-error.txt").read_bytes())
-    assert [(trace.style, trace.logged, names(trace)[-1][0]) for trace in traces] == [("logged", True, "context")]
+    assert [(trace.style, trace.logged, names(trace)[-1][0]) for trace in traces] == [
+        ("logged", True, "context")
+    ]
     assert not [text for text in left_texts(rest) if "Call stack" in text or text.startswith("Message:")]
 
 
@@ -144,12 +156,16 @@ def test_unknown_prefix_on_every_line() -> None:
 
 def test_excerpt_that_starts_inside_a_stack_keeps_its_exception() -> None:
     traces, rest = read('    g()\n  File "x.py", line 2, in g\n    h()\nValueError: x\n')
-    assert [(names(trace), inner(trace.links[0]).function) for trace in traces] == [([("", "ValueError")], "g")]
+    assert [(names(trace), inner(trace.links[0]).function) for trace in traces] == [
+        ([("", "ValueError")], "g")
+    ]
     assert left_texts(rest) == ["    g()"]
 
 
 def test_frames_of_a_mere_warning_are_no_traceback() -> None:
-    traces, rest = read('UserWarning: forward call that caused the error:\n  File "x.py", line 2, in g\n    h()\ngo on\n')
+    traces, rest = read(
+        'UserWarning: forward call that caused the error:\n  File "x.py", line 2, in g\n    h()\ngo on\n'
+    )
     assert traces == []
     assert len(rest) >= 4
 

@@ -56,7 +56,7 @@ def _downstream(incident: Incident, o: Occurrence, explained: Explained) -> Reas
     first = root.first
     if incident.role is Role.TEARDOWN:
         return Reason(
-            f"{what} is the end that others prepared for it; the root is at {{1}}", (o.place, first.place)
+            f"{what} was the launcher ending it after the root failed ({{1}})", (o.place, first.place)
         )
     if edges := job.ruleset.explains(root.rule, incident.rule):
         return Reason(f"{what} is explained by the root ({{1}}): {edges[0].why}", (o.place, first.place))

@@ -235,15 +235,13 @@ def _before(state: _Stream, index: int) -> _Label:
         return _Label("logged", text, above, logged=True)
     if "ray::" in text:
         return _Label("python", text[:1000], above)
-    if _level(previous) in ("E", "F") and previous.dialect not in (
-        "glog",
-        "nccl",
-        "torchrun",
-        "slurm",
-        "kernel",
+    program = previous.dialect not in ("glog", "nccl", "torchrun", "slurm", "kernel")
+    if (
+        program
+        and _level(previous) in ("E", "F")
+        and not _AGENT_RE.search(f"{previous.raw} {text} {previous.origin}")
     ):
-        if not _AGENT_RE.search(f"{previous.raw} {text} {previous.origin}"):
-            return _Label("logged", text[:1000], index)
+        return _Label("logged", text[:1000], index)
     return _Label(first=index)
 
 

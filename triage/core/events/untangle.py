@@ -28,7 +28,9 @@ def untangle(lines: Lines, zone: Zone, budget: Budget) -> list[Strand]:
     if path is not None:
         strands = _alike(cut, path, raised)
     else:
-        strands = Weaver(cut, codes, raised, budget).run()
+        weaver = Weaver(cut, codes, raised, budget)
+        strands = weaver.run()
+        codes = weaver.codes
         _complete(strands, codes)
     for strand in strands:
         strand.link = _link(strand, codes)

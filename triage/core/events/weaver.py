@@ -145,7 +145,11 @@ class Weaver:
                         following[key] = option
             width = WIDTH if self.budget.left > 0 else 2
             states = sorted(following.values(), key=lambda state: -state.score)[:width]
-        return self._strands(max(states, key=self._final))
+        best = max(states, key=self._final)
+        self.codes = self.codes | {
+            k: v for k, v in best.known.items() if isinstance(k, tuple) and isinstance(v, str)
+        }
+        return self._strands(best)
 
     def _final(self, state: _State) -> float:
         return state.score - sum(not strand.done and strand.frame is not None for strand in state.strands)
