@@ -17,15 +17,15 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import FrameType
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.support import Log, case_logs, case_names, verdict_of
+from tests.support import Log, case_logs, case_names, ruleset, verdict_of
 from triage.core.cause.verdict import PHASES, Verdict
-from triage.core.rules.ranks import ranks_of
 from triage.errors import TriageError
 
 SECONDS_PER_INPUT = 20
@@ -53,6 +53,11 @@ PATHS = (
     "train.log", "rank_0.log", "rank-1.err", "a/attempt_0/0/stderr.log", "a/attempt_0/1/error.json", "job-8001-node3-12.out",
     "slurm-99999999999.out", "dmesg-node1.txt", "node-0.log", "Rank" + "9" * 80 + ".log",
 )  # fmt: skip
+
+
+@cache
+def _small_cases() -> list[str]:
+    return [name for name in case_names() if sum(len(log.data) for log in case_logs(name)) < 1 << 20]
 
 
 def case_part(rng: random.Random) -> bytes:
@@ -173,7 +178,7 @@ def broken(verdict: Verdict) -> str:
     """What the verdict says that no verdict may say; empty when it is sound."""
     plain = verdict.to_json()
     json.dumps(plain, allow_nan=False).encode()
-    if verdict.category not in _CATEGORIES:
+    if verdict.category not in ruleset().taxonomy:
         return f"category {verdict.category}"
     if verdict.confidence not in ("high", "medium", "low"):
         return f"confidence {verdict.confidence}"
@@ -185,14 +190,20 @@ def broken(verdict: Verdict) -> str:
         return f"phase {verdict.root.phase}"
     if not 1 <= verdict.attempt <= verdict.attempts:
         return f"attempt {verdict.attempt} of {verdict.attempts}"
-    for name in ("evidence",):
-        evidence = getattr(verdict.root, name, None)
+    others = (*verdict.downstream, *verdict.unexplained)
+    for evidence in (verdict.root.evidence if verdict.root else None, *(one.first for one in others)):
         if evidence is not None and not 1 <= evidence.first_line <= evidence.last_line:
             return f"lines {evidence.first_line} to {evidence.last_line}"
-    for one in (*verdict.downstream, *verdict.unexplained):
-        if one.count < 0 or (one.first is not None and not 1 <= one.first.first_line <= one.first.last_line):
-            return f"downstream {one}"
+    for one in others:
+        if one.ranks and one.count != number_of(one.ranks):
+            return f"{one.count} ranks in {one.ranks}"
     return ""
+
+
+def number_of(ranks: str) -> int:
+    """How many ranks `0-4,6` names."""
+    parts = [part.partition("-") for part in ranks.split(",")]
+    return sum(int(last or first) - int(first) + 1 for first, _, last in parts)
 
 
 def fuzz(seed: int, seconds: float, only: int | None = None) -> Iterator[Failure | None]:

@@ -4,16 +4,20 @@ with a tolerance for clocks that disagree."""
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from triage.core.events.model import Interval
+from triage.core.events.model import Event, Interval, Message
 from triage.core.logs.record import Stamp
+from triage.core.logs.stamp import parse_stamp
 
 SKEW = 2.0
 """Seconds by which clocks of two nodes may disagree."""
+
+_CANCELLED = re.compile(r"\bCANCELLED AT (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,16 @@ class Bounds:
 
 
 UNKNOWN = Bounds()
+
+
+def dated(event: Event) -> Event:
+    """The event with the time that Slurm's words give it (`CANCELLED AT 2026-12-01T03:56:44`, local time of the
+    node; src/slurmd/slurmstepd/req.c), where the line has no stamp of its own."""
+    if not isinstance(event, Message) or event.when.at is not None or "CANCELLED AT" not in event.text:
+        return event
+    told = _CANCELLED.search(event.text)
+    stamp = parse_stamp(told[1]) if told is not None else None
+    return event if stamp is None else replace(event, when=Interval(at=stamp))
 
 
 class Clock:

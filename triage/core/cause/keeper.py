@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from triage.core.cause.clock import dated
 from triage.core.events.model import Collective, Event, Exit, Facts, Mark, Message, Progress, Trace, Words
 from triage.core.logs.record import Stamp, Tags
 from triage.core.rules.engine import Engine, Match
@@ -58,7 +59,8 @@ class Keeper:
     _steps: list[Progress] = field(default_factory=list)
 
     def add(self, events: Iterable[Event]) -> None:
-        for event in events:
+        for seen in events:
+            event = dated(seen)
             self._see(event)
             if isinstance(event, Progress) and event.kind == "iteration":
                 self._steps.append(event)

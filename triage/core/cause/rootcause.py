@@ -120,10 +120,12 @@ def _candidates(live: Sequence[Incident], job: JobLog, reasons: list[Reason]) ->
 def _aftermath(incident: Incident, live: Sequence[Incident]) -> bool:
     """An abort (SIGABRT) is what the NCCL watchdog does: beside collective failures it is their end, not their cause."""
     event = incident.first.event
-    if not isinstance(event, Exit):
-        return False
-    number = event.signal or (-event.exitcode if event.exitcode is not None else 0)
-    return number == ABORT and any(i.category == "nccl" and not isinstance(i.first.event, Exit) for i in live)
+    if isinstance(event, Exit):
+        number = event.signal or (-event.exitcode if event.exitcode is not None else 0)
+        aborted = number == ABORT
+    else:
+        aborted = incident.rule.id == "signal/abort"
+    return aborted and any(i.category == "nccl" and not isinstance(i.first.event, Exit) for i in live)
 
 
 def _earliest(incidents: Sequence[Incident]) -> Incident:
@@ -244,6 +246,7 @@ def _first(
     candidates: list[Incident], job: JobLog, reasons: list[Reason]
 ) -> tuple[Incident, Incident | None, bool]:
     """The earliest; where time does not order them, the one that says most."""
+    candidates = _firm(candidates)
     earliest = [
         c
         for c in candidates
@@ -264,6 +267,21 @@ def _first(
             )
         )
     return best, _named(best, said, candidates), ordered
+
+
+def _firm(candidates: list[Incident]) -> list[Incident]:
+    """Without mere warnings and logged tracebacks, unless nothing else is there or they are about the same failure."""
+    firm = [c for c in candidates if not _is_soft(c)]
+    if not firm:
+        return candidates
+    return [c for c in candidates if c in firm or any(f.category == c.category and _may_be_one(c, f) for f in firm)]
+
+
+def _is_soft(incident: Incident) -> bool:
+    return all(
+        o.event.logged if isinstance(o.event, Trace) else isinstance(o.event, Message) and o.event.level[:1] in ("W", "I", "D")
+        for o in incident.occurrences
+    )
 
 
 def _speaker(best: Incident, candidates: list[Incident]) -> Incident:

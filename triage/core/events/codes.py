@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
 
+from triage.core.events.frames import exception_at
 from triage.core.events.weave import Piece
 
 Key = tuple[str, int, str]
@@ -28,6 +29,11 @@ def constructs(code: str) -> bool:
     return _CLASS_CALL_RE.search(code) is not None
 
 
+def _names_exception(text: str) -> bool:
+    found = exception_at(text)
+    return found is not None and (found[2] or "." in found[0])
+
+
 def nearness(cut: Sequence[Piece]) -> dict[Key, Counter[str]]:
     """How much each source line stands near behind each frame."""
     near: dict[Key, Counter[str]] = defaultdict(Counter)
@@ -38,7 +44,7 @@ def nearness(cut: Sequence[Piece]) -> dict[Key, Counter[str]]:
         for following in cut[number + 1 : number + 7]:
             if following.frame is not None or following.kind == "header":
                 weight *= 0.5
-            elif following.kind == "code" or distance == 0:
+            elif following.kind == "code" or (distance == 0 and not _names_exception(following.text)):
                 near[piece.frame][following.text] += weight * _NEAR[min(distance, 3)]  # type: ignore[assignment]
                 distance += 1
     return near

@@ -22,6 +22,8 @@ from triage.core.events.weaver import Strand, Weaver
 def untangle(lines: Lines, zone: Zone, budget: Budget) -> list[Strand]:
     """The tracebacks of a woven zone in the order of their headers."""
     cut = pieces(lines, zone)
+    if not any(piece.frame for piece in cut):
+        return []
     path = common_path(cut, budget)
     codes = learn_codes(cut, path)
     raised = Raises(cut, codes).read()
