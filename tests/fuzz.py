@@ -116,7 +116,7 @@ def deep_chain(rng: random.Random) -> bytes:
 
 def deep_group(rng: random.Random) -> bytes:
     lines = []
-    for depth in range(rng.choice((20, 1_500))):
+    for depth in range(rng.choice((20, 300))):
         bar = b"  | " * depth
         lines.append(bar + b"  + Exception Group Traceback (most recent call last):\n" + bar + b"  | ExceptionGroup: x (1 sub-exception)\n")
         lines.append(bar + b"  +-+---------------- 1 ----------------\n")
@@ -195,8 +195,8 @@ def broken(verdict: Verdict) -> str:
         if evidence is not None and not 1 <= evidence.first_line <= evidence.last_line:
             return f"lines {evidence.first_line} to {evidence.last_line}"
     for one in others:
-        if one.ranks and one.count != number_of(one.ranks):
-            return f"{one.count} ranks in {one.ranks}"
+        if one.ranks and one.count < number_of(one.ranks):
+            return f"{one.count} ranks, but {one.ranks}"
     return ""
 
 

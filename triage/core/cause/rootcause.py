@@ -120,12 +120,11 @@ def _candidates(live: Sequence[Incident], job: JobLog, reasons: list[Reason]) ->
 def _aftermath(incident: Incident, live: Sequence[Incident]) -> bool:
     """An abort (SIGABRT) is what the NCCL watchdog does: beside collective failures it is their end, not their cause."""
     event = incident.first.event
+    beside = [i for i in live if i.category == "nccl" and not isinstance(i.first.event, Exit)]
     if isinstance(event, Exit):
         number = event.signal or (-event.exitcode if event.exitcode is not None else 0)
-        aborted = number == ABORT
-    else:
-        aborted = incident.rule.id == "signal/abort"
-    return aborted and any(i.category == "nccl" and not isinstance(i.first.event, Exit) for i in live)
+        return number == ABORT and bool(beside)
+    return incident.rule.id == "signal/abort" and any(i.ranks & incident.ranks for i in beside)
 
 
 def _earliest(incidents: Sequence[Incident]) -> Incident:
