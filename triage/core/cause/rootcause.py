@@ -109,7 +109,7 @@ def _candidates(live: Sequence[Incident], job: JobLog, reasons: list[Reason]) ->
     for tier in (_tier(roots, strong, job), strong, weak, _plain_cancels(scheduler, live)):
         if tier:
             return _unexplained(tier, job)
-    downstream = [i for i in live if i.role is Role.DOWNSTREAM]
+    downstream = [i for i in live if i.role is Role.DOWNSTREAM and not _ends_a_failed_step(i, job)]
     if not downstream:
         return []
     reasons.append(Reason("no Python traceback that is not NCCL's own, on any rank"))
@@ -175,6 +175,22 @@ def _plain_cancels(scheduler: list[Incident], live: Sequence[Incident]) -> list[
     return [i for i in scheduler if _plain_cancel(i)]
 
 
+def _ends_a_failed_step(incident: Incident, job: JobLog) -> bool:
+    """A plain `CANCELLED AT` behind a task that failed, without a step of training in between: srun cancels a step
+    after a bad exit by itself."""
+    if not (incident.rule.scheduler and _plain_cancel(incident)):
+        return False
+    source, at = incident.first.place
+    signs = [s.progress.span for s in job.timeline.signs]
+    exits = [e.exit.span for e in job.failing_exits()]
+    return any(
+        e.source == source
+        and e.first < at
+        and not any(s.source == source and e.first < s.first < at for s in signs)
+        for e in exits
+    )
+
+
 def _not_after_scheduler(
     roots: list[Incident], strong: list[Incident], reasons: list[Reason]
 ) -> list[Incident]:
@@ -225,13 +241,16 @@ def _unexplained(tier: list[Incident], job: JobLog) -> list[Incident]:
 
 def _explains(cause: Incident, effect: Incident, job: JobLog) -> bool:
     edges = job.ruleset.explains(cause.rule, effect.rule)
-    return any(_edge_holds(edge, cause, effect) for edge in edges)
+    return any(_edge_holds(edge, cause, effect, job) for edge in edges)
 
 
-def _edge_holds(edge: CauseEdge, cause: Incident, effect: Incident) -> bool:
+def _edge_holds(edge: CauseEdge, cause: Incident, effect: Incident, job: JobLog) -> bool:
     if effect.bounds.before(cause.bounds):
         return False
-    if edge.within is not None and effect.bounds.guess - cause.bounds.guess > edge.within:
+    if edge.within is not None and (
+        effect.bounds.guess - cause.bounds.guess > edge.within
+        or _long_before(effect, cause, edge.within, job)
+    ):
         return False
     if edge.same == "rank":
         return bool(cause.ranks & effect.ranks) or not (cause.ranks and effect.ranks)
@@ -239,6 +258,18 @@ def _edge_holds(edge: CauseEdge, cause: Incident, effect: Incident) -> bool:
         nodes = {o.where.node for o in cause.occurrences}, {o.where.node for o in effect.occurrences}
         return bool(nodes[0] & nodes[1]) or None in nodes[0] | nodes[1]
     return True
+
+
+def _long_before(effect: Incident, cause: Incident, within: float, job: JobLog) -> bool:
+    """The job had stood still for longer than `within` when the cause came: the effect is what stopped it. Without
+    any time the order of the lines decides."""
+    at = cause.bounds.lo
+    silent = job.timeline.silent_before(at) if math.isfinite(at) else None
+    waited = [t for t in (silent, at - effect.bounds.lo) if t is not None and math.isfinite(t)]
+    if waited:
+        return min(waited) > within
+    source, place = cause.first.place
+    return all(o.place[0] == source and o.place[1] < place for o in effect.occurrences)
 
 
 def _first(
@@ -256,7 +287,9 @@ def _first(
     said = min(earliest, key=lambda i: _preference(i, job))
     best = _speaker(said, candidates)
     others = [c for c in candidates if c is not best]
-    ordered = all(best.bounds.before(c.bounds, 0.0) or _same_stream_before(best, c) for c in others)
+    ordered = all(
+        best.bounds.before(c.bounds, _skew(best, c)) or _same_stream_before(best, c) for c in others
+    )
     if others:
         how = "is the first in time" if ordered else "says most; time alone does not order them"
         reasons.append(
@@ -312,6 +345,13 @@ def _may_be_one(a: Incident, b: Incident) -> bool:
         return bool(a.ranks & b.ranks)
     nodes = {o.where.node for o in a.occurrences} & {o.where.node for o in b.occurrences}
     return bool(nodes) or bool({o.place[0] for o in a.occurrences} & {o.place[0] for o in b.occurrences})
+
+
+def _skew(a: Incident, b: Incident) -> float:
+    """Seconds by which the clocks of two incidents may disagree: none where one host's clock stamped both."""
+    one_source = len({o.place[0] for i in (a, b) for o in i.occurrences}) == 1
+    hosts = {o.where.node for i in (a, b) for o in i.occurrences}
+    return 0.0 if one_source or (len(hosts) == 1 and None not in hosts) else SKEW
 
 
 def _same_stream_before(a: Incident, b: Incident) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -42,11 +41,7 @@ def events_of(index: int, regions: Iterable[Region]) -> list[Event]:
 
 def error_file_event(index: int, text: str) -> Trace | None:
     """The traceback in torchrun's `error.json`."""
-    try:
-        json.loads(text)
-    except ValueError:
-        return None
-    return trace_from_error_file(text, index, len(text))
+    return trace_from_error_file(text, index, len(text.encode()))
 
 
 def artifact_event(index: int, text: str) -> Facts | None:

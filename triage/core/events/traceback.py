@@ -276,10 +276,12 @@ def _call_stack(lines: Lines, index: int) -> int:
 
 
 def _escaped(state: _Stream, index: int) -> list[Trace]:
+    """A traceback quoted in one line of text; only an error's own record says that it is one."""
     found = find_escaped(state.records[index].text)
     if found is None or not found.parsed.links:
         return []
-    more = {"style": found.style, "label": found.label, "complete": found.parsed.complete}
+    quoted = state.records[index].level[:1] not in ("E", "F", "C")
+    more = {"style": found.style, "label": found.label, "complete": found.parsed.complete, "logged": quoted}
     return [state.event([index], found.parsed.links, index, **more)]
 
 
