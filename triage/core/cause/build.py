@@ -273,7 +273,12 @@ def _who(outcome: Outcome, root: Root | None) -> tuple[Reason, ...]:
     if o is None or root is None or outcome.culprit is not None or outcome.rule is None:
         return ()
     who = f"rank {root.rank}" if root.rank is not None else "a process whose rank is not written"
-    return (Reason(f"{who}: {o.rule.title} ({{0}})", (o.place,)),)
+    if o.rule.scheduler and root.rank is None:
+        who = "the scheduler"
+    told = (Reason(f"{who}: {o.rule.title} ({{0}})", (o.place,)),)
+    if outcome.root is None or outcome.root.ordered:
+        return told
+    return (*told, Reason(f"time does not order ranks {root.ranks}, which raised it alike: the lowest is named"))
 
 
 def _torchrun_says(job: JobLog, root: Root | None) -> tuple[Reason, ...]:

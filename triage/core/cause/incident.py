@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from triage.core.cause.clock import Bounds
+from triage.core.cause.clock import SKEW, Bounds
 from triage.core.cause.where import Where
 from triage.core.events.model import Event, Exit, Link, Message, Trace
 from triage.core.rules.model import Role, Rule
@@ -80,9 +80,22 @@ class Incident:
         return len(self.ranks) + any(o.where.rank is None for o in self.occurrences)
 
     @property
+    def ordered(self) -> bool:
+        """Whether lines or clocks tell which rank raised it first."""
+        told = [o for o in self.occurrences if o.where.rank is not None]
+        others = [o for o in told if o.where.rank != told[0].where.rank]
+        return all(o.place[0] == told[0].place[0] or surely_before(told[0], o) for o in others)
+
+    @property
     def bounds(self) -> Bounds:
         """When it was first seen."""
         return Bounds(min(o.bounds.lo for o in self.occurrences), min(o.bounds.hi for o in self.occurrences))
+
+
+def surely_before(a: Occurrence, b: Occurrence) -> bool:
+    """By the clock; two hosts' clocks, or clocks of hosts that are not known, may disagree."""
+    one_clock = a.place[0] == b.place[0] or (a.where.node is not None and a.where.node == b.where.node)
+    return a.bounds.before(b.bounds, 0.0 if one_clock else SKEW)
 
 
 def fingerprint(occurrence: Occurrence) -> str:
@@ -109,10 +122,14 @@ def group(occurrences: Iterable[Occurrence]) -> list[Incident]:
 
 
 def _in_time(members: list[Occurrence]) -> tuple[Occurrence, ...]:
-    """One stream's own order whatever its stamps say; across streams the clock, then the rank."""
+    """One stream's own order whatever its stamps say; across streams the clock. Of those that no clock puts behind
+    another one, the lowest rank is the first."""
     if len({o.place[0] for o in members}) == 1:
         return tuple(sorted(members, key=lambda o: o.place))
-    return tuple(sorted(members, key=_order))
+    end = min(o.bounds.hi for o in members)
+    early = [o for o in members if o.bounds.lo <= end]
+    first = min(early, key=lambda o: (_order(o)[1], *_order(o)))
+    return (first, *sorted((o for o in members if o is not first), key=_order))
 
 
 def _order(o: Occurrence) -> tuple[float, int, str, int]:

@@ -18,6 +18,10 @@ KILLERS = frozenset({"timeout", "cancelled"})
 """Categories of the scheduler's statements that may have ended a run that was already dead or done."""
 
 
+LINGER = 60.0
+"""Seconds that processes may take to go after training has finished."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     failed: bool
@@ -190,7 +194,7 @@ def _killed(job: JobLog, selection: Selection, root: Incident) -> Outcome:
     at = o.bounds.lo
     silent = timeline.silent_before(at) if at > float("-inf") else None
     category, rule_id, reason = root.category, root.rule.id, None
-    if done is not None and (done.time is None or silent is None or silent > 60):
+    if done is not None and (silent is None or silent > LINGER):
         category, rule_id = "hang", "hang/at-exit"
         reason = Reason("training had finished ({0}); the processes stayed until they were killed ({1})",
                         ((done.progress.span.source, done.progress.span.first), o.place))  # fmt: skip

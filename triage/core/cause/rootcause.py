@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from triage.core.cause.clock import SKEW
+from triage.core.cause.edges import explains
 from triage.core.cause.handled import survived
 from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.joblog import JobLog, Reason
 from triage.core.events.model import Exit, Message, Trace
 from triage.core.rules.model import FALLBACK, WEAK, Role
-from triage.core.rules.ruleset import CauseEdge
 
 ABORT = 6
 NEAR = 4 << 10
@@ -160,7 +160,7 @@ def _tier(roots: list[Incident], strong: list[Incident], job: JobLog) -> list[In
     """Roots, together with scheduler statements that came before them."""
     if not roots:
         return []
-    early = [s for s in strong if all(s.bounds.before(r.bounds) or _explains(s, r, job) for r in roots)]
+    early = [s for s in strong if all(s.bounds.before(r.bounds) or explains(s, r, job) for r in roots)]
     return early or roots
 
 
@@ -234,42 +234,9 @@ def _unexplained(tier: list[Incident], job: JobLog) -> list[Incident]:
     left = [
         b
         for b in tier
-        if not any(a is not b and _explains(a, b, job) and not _explains(b, a, job) for a in tier)
+        if not any(a is not b and explains(a, b, job) and not explains(b, a, job) for a in tier)
     ]
     return left or tier
-
-
-def _explains(cause: Incident, effect: Incident, job: JobLog) -> bool:
-    edges = job.ruleset.explains(cause.rule, effect.rule)
-    return any(_edge_holds(edge, cause, effect, job) for edge in edges)
-
-
-def _edge_holds(edge: CauseEdge, cause: Incident, effect: Incident, job: JobLog) -> bool:
-    if effect.bounds.before(cause.bounds):
-        return False
-    if edge.within is not None and (
-        effect.bounds.guess - cause.bounds.guess > edge.within
-        or _long_before(effect, cause, edge.within, job)
-    ):
-        return False
-    if edge.same == "rank":
-        return bool(cause.ranks & effect.ranks) or not (cause.ranks and effect.ranks)
-    if edge.same == "node":
-        nodes = {o.where.node for o in cause.occurrences}, {o.where.node for o in effect.occurrences}
-        return bool(nodes[0] & nodes[1]) or None in nodes[0] | nodes[1]
-    return True
-
-
-def _long_before(effect: Incident, cause: Incident, within: float, job: JobLog) -> bool:
-    """The job had stood still for longer than `within` when the cause came: the effect is what stopped it. Without
-    any time the order of the lines decides."""
-    at = cause.bounds.lo
-    silent = job.timeline.silent_before(at) if math.isfinite(at) else None
-    waited = [t for t in (silent, at - effect.bounds.lo) if t is not None and math.isfinite(t)]
-    if waited:
-        return min(waited) > within
-    source, place = cause.first.place
-    return all(o.place[0] == source and o.place[1] < place for o in effect.occurrences)
 
 
 def _first(
@@ -392,11 +359,18 @@ def _place_rest(
         explained = (
             incident.role in (Role.DOWNSTREAM, Role.TEARDOWN)
             or (incident.rule is root.rule and _may_be_one(root, incident))
-            or _explains(root, incident, job)
+            or explains(root, incident, job)
             or root.bounds.before(incident.bounds)
+            or _killed_what_was_left(root, incident)
             or (bool(incident.ranks) and incident.ranks <= root.ranks)
             or _same_stream_before(root, incident)
             or incident.rule.specificity <= WEAK
         )
         (downstream if explained else unexplained).append(incident)
     return downstream, unexplained
+
+
+def _killed_what_was_left(root: Incident, incident: Incident) -> bool:
+    """The time limit or a cancel ends what a failure has left behind."""
+    kills = incident.rule.scheduler and incident.category in ("timeout", "cancelled")
+    return kills and not root.rule.scheduler and not incident.bounds.before(root.bounds)

@@ -21,6 +21,10 @@ from triage.core.rules.ruleset import RuleSet
 CHECK_TIMEOUT_S = 1.0
 
 
+CONCLUSION_NAMES = frozenset({"silent_s"})
+"""What the selection itself provides for the sentences of its conclusions."""
+
+
 @dataclass(frozen=True, slots=True)
 class Remark:
     """A mistake (`error`) or something to know (`note`)."""
@@ -103,6 +107,8 @@ class _RuleCheck:
         if groups is None:
             return
         self._names(groups)
+        if self.rule.on is On.CONCLUSION:
+            return
         self._anchors()
         self._examples()
 
@@ -130,6 +136,8 @@ class _RuleCheck:
 
     def _names(self, groups: set[str]) -> None:
         known = {*groups, *self.provided, "message"}
+        if self.rule.on is On.CONCLUSION:
+            known |= CONCLUSION_NAMES
         if self.rule.on is On.TRACE:
             known.add("exception")
         for key, templates in (("summary", (self.rule.summary,)), ("next_steps", self.rule.next_steps)):

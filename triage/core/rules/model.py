@@ -27,6 +27,8 @@ class On(StrEnum):
     TRACE = "trace"
     MESSAGE = "message"
     EXIT = "exit"
+    CONCLUSION = "conclusion"
+    """No single line shows it: the root-cause selection draws it by name (`hang/at-exit`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,7 +159,8 @@ def _rule(reader: _Reader, known: Mapping[str, Category], examples: bool) -> Rul
     if plain["role"] and reader.chosen(plain["role"], "role", [r.value for r in Role]):
         role = Role(plain["role"])
     reader.chosen(plain["phase"], "phase", _PHASES)
-    if kinds and not (plain["pattern"] or (kinds == [On.TRACE] and (plain["exception"] or plain["frame"]))):
+    drawn = kinds == [On.CONCLUSION]
+    if kinds and not drawn and not (plain["pattern"] or (kinds == [On.TRACE] and (plain["exception"] or plain["frame"]))):
         reader.wrong(
             "on", "nothing to match: a rule has a pattern; one on traces alone may have exception or frame"
         )
@@ -168,7 +169,7 @@ def _rule(reader: _Reader, known: Mapping[str, Category], examples: bool) -> Rul
             if plain[key]:
                 reader.wrong(key, f'"{key}" only means something on traces')
     literals = reader.texts(data, "literals")
-    if not literals and kinds != [On.TRACE]:
+    if not literals and kinds != [On.TRACE] and not drawn:
         reader.wrong("literals", '"literals" is missing: only a rule on traces alone may try every text')
     return Rule(
         id=reader.id,
