@@ -29,6 +29,8 @@ def confidence_of(
         doubts += 1
     if root.attribution == "inferred" and outcome.culprit is not None and not outcome.culprit.confident:
         doubts += 1
+    if outcome.culprit is not None and outcome.culprit.rank is None and outcome.culprit.node is None:
+        doubts += 1
     if outcome.unexplained:
         doubts += 1
     if not selection.ordered:

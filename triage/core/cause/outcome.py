@@ -207,6 +207,7 @@ def _killed(job: JobLog, selection: Selection, root: Incident) -> Outcome:
     blame = None
     if category == "hang":
         blame = _who_stayed(job) or culprit_of(job, (*selection.downstream, *selection.unexplained))
+        blame = blame if blame.rank is not None else None
     return Outcome(
         failed=True,
         category=category,
@@ -215,11 +216,11 @@ def _killed(job: JobLog, selection: Selection, root: Incident) -> Outcome:
         rule_id=rule_id,
         root=root,
         occurrence=o,
-        culprit=blame if blame is not None and blame.rank is not None else None,
+        culprit=blame,
         alike=_alike(selection, root),
         downstream=selection.downstream,
         unexplained=selection.unexplained,
-        reasons=(*((reason,) if reason else ()), *selection.reasons),
+        reasons=(*((reason,) if reason else ()), *(blame.reasons if blame else ()), *selection.reasons),
         values={} if silent is None else {"silent_s": f"{silent:.0f}"},
     )
 

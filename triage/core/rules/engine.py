@@ -7,7 +7,7 @@ and is the prefilter's oracle.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -48,19 +48,23 @@ class Engine:
 
     def match(self, event: Event) -> list[Match]:
         """All rules that match, best first: specificity, then the earlier link, then id."""
-        return self._match(event, prefilter=True)
+        return self._match(event, _Table.fast)
 
     def naive_match(self, event: Event) -> list[Match]:
-        """The same without the prefilter."""
-        return self._match(event, prefilter=False)
+        """The same, each rule's literals looked for one by one."""
+        return self._match(event, _Table.slow)
 
-    def _match(self, event: Event, *, prefilter: bool) -> list[Match]:
+    def patterns_match(self, event: Event) -> list[Match]:
+        """What the patterns alone would match, without any literal: for finding rules whose literals are wrong."""
+        return self._match(event, _Table.all)
+
+    def _match(self, event: Event, choose: Callable[[_Table, str], Iterable[Rule]]) -> list[Match]:
         found: list[Match] = []
         if isinstance(event, Trace):
             table = self._tables[On.TRACE]
             for number in _link_numbers(len(event.links)):
                 text = texts.of_link(event.links[number])
-                for rule in table.candidates(text.all) if prefilter else table.rules:
+                for rule in choose(table, text.all):
                     captures = self._on_trace(rule, text)
                     if captures is not None:
                         found.append(Match(rule, number, captures))
@@ -71,7 +75,7 @@ class Engine:
                 else (On.EXIT, texts.of_exit(event))
             )
             table = self._tables[on]
-            for rule in table.candidates(plain) if prefilter else table.rules:
+            for rule in choose(table, plain):
                 captures = self._on_text(rule, plain, "")
                 if captures is not None:
                     found.append(Match(rule, None, captures))
@@ -148,8 +152,18 @@ class _Table:
                 self._by_literal.setdefault(text, []).append(number)
         self._literals = list(self._by_literal)
 
-    def candidates(self, text: str) -> Iterable[Rule]:
-        """The rules of which a literal stands in the text, and those without literals, in the table's order."""
+    def all(self, text: str) -> Iterable[Rule]:  # noqa: ARG002
+        return self.rules
+
+    def slow(self, text: str) -> Iterable[Rule]:
+        """As `fast`, each literal looked for by itself."""
+        return [r for r in self.rules if not r.literals or any(literal in text for literal in r.literals)]
+
+    def fast(self, text: str) -> Iterable[Rule]:
+        """The rules of which a literal stands in the text, and those without literals, in the table's order.
+
+        A literal is part of what a rule says: without one of them in the text its pattern is not asked.
+        """
         if self._automaton is None and self._literals:
             from ahocorasick_rs import AhoCorasick
 

@@ -177,7 +177,7 @@ class _RuleCheck:
         for example in rule.matches:
             self._match_example(engine, example)
         for example in rule.ignores:
-            if any(engine.naive_match(event_of(rule, example.text, on)) for on in (rule.on, *rule.also_on)):
+            if any(engine.patterns_match(event_of(rule, example.text, on)) for on in (rule.on, *rule.also_on)):
                 self._at(example, "the rule matches this near miss")
         for rule_id in engine.timeouts:
             self.wrong(
@@ -186,7 +186,7 @@ class _RuleCheck:
 
     def _match_example(self, engine: Engine, example: Example) -> None:
         events = [event_of(self.rule, example.text, on) for on in (self.rule.on, *self.rule.also_on)]
-        hit = [event for event in events if engine.naive_match(event)]
+        hit = [event for event in events if engine.patterns_match(event)]
         if not hit:
             self._at(example, "the rule does not match this example")
         elif not any(engine.match(event) for event in hit):
