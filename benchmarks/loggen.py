@@ -40,13 +40,13 @@ _NOISE = (
 
 _DECOYS = (
     b"[rank07]:[W1201 10:00:00.%06d socket.cpp:697] [c10d] The client socket has failed to connect to [gpunode00]:29500 (errno: 110 - Connection timed out). Retrying, attempt %d\n",
-    b"gpunode00:1000007:1000011 [7] NCCL WARN [Proxy Service 7] Failed to execute operation Close from rank %d, retcode 3\n",
+    b"gpunode00:1000007:1000011 [7] NCCL WARN [Proxy Service 7] Failed to execute operation Close from rank 3, retcode 3 (%d)\n",
     b"gpunode00:1000007:1000011 [7] NCCL WARN [Service thread] Accept failed Resource temporarily unavailable (%d)\n",
     b"gpunode00:1000007:1000011 [7] NCCL INFO TUNER/Plugin: Failed to find ncclTunerPlugin_v%d, using internal tuner instead.\n",
     b"[rank07]:[W1201 10:00:00.%06d Utils.hpp:137] Warning: Environment variable NCCL_ASYNC_ERROR_HANDLING is deprecated; use TORCH_NCCL_ASYNC_ERROR_HANDLING instead (function operator())\n",
     b"WARNING:megatron.core.utils:transformer_engine failed to import with exception No module named 'flash_attn_3' (check %d)\n",
     b"/opt/venv/lib/python3.12/site-packages/torch/cuda/memory.py:%d: UserWarning: you may encounter an out-of-memory (OOM) error with this setting\n",
-    b"[NeMo E 2026-12-01 10:00:%02d nemo_logging:417] You are running multi-node training without SLURM handling the processes.\n",
+    b"[NeMo E 2026-12-01 10:00:00 nemo_logging:%d] You are running multi-node training without SLURM handling the processes.\n",
     b"[gpunode00:%d] PMIX ERROR: ERROR in file gds_ds12_lock_pthread.c at line 168\n",
     b"checkpoint saver: %d stale lock files not found, nothing to be killed\n",
     b"timers: all-reduce max time: %d.11 ms; error rate 0.000; timeout budget 600 s\n",
@@ -62,8 +62,7 @@ _SURVIVED = (
     b"    raise UploadError(reply.status)\n"
     b"metrics.client.UploadError: 503\n"
 )
-"""Once in each block of the first `SURVIVED_BLOCKS` of a file: a traceback after which the run goes on."""
-SURVIVED_BLOCKS = 3
+"""Once in a log of each node: a traceback after which the run goes on."""
 
 _OOM = (
     b"[rank29]: Traceback (most recent call last):\n"
@@ -119,7 +118,7 @@ def write_ranks(folder: Path, size: int) -> None:
         text = _filled(block, step)
         for rank, file in enumerate(files):
             data = _of_rank(text, rank)
-            if number < SURVIVED_BLOCKS:
+            if number == 0 and rank % GPUS == 0:
                 data += _SURVIVED
             file.write(data)
             written += len(data)
@@ -180,7 +179,7 @@ def _block(rng: random.Random) -> _Block:
     for _ in range(BLOCK_LINES - len(lines) - DECOYS_PER_BLOCK):
         lines.append(_numbered(rng, rng.choice(_NOISE)))
     for number in range(DECOYS_PER_BLOCK):
-        lines.append(_numbered(rng, _DECOYS[number % len(_DECOYS)]))
+        lines.append(_numbered(rng, _DECOYS[number % len(_DECOYS)], 1_000_000))
     rng.shuffle(lines)
     placed = [_STEP_TEMPLATE if line == b"step" else line.replace(b"%", b"%%") for line in lines]
     return _Block(b"".join(placed), lines.count(b"step"))
@@ -191,9 +190,9 @@ _STEP_TEMPLATE = _STEP.replace(b"%(time)s", b"%b").replace(b"%(step)8d", b"%8d")
 ).replace(b"%(loss)s", b"%b")  # fmt: skip
 
 
-def _numbered(rng: random.Random, line: bytes) -> bytes:
+def _numbered(rng: random.Random, line: bytes, largest: int = 10) -> bytes:
     places = line.count(b"%")
-    return line % tuple(rng.randrange(10) for _ in range(places)) if places else line
+    return line % tuple(rng.randrange(largest) for _ in range(places)) if places else line
 
 
 def _filled(block: _Block, first: int) -> bytes:

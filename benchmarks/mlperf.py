@@ -80,13 +80,12 @@ def blobs(repository: str) -> Iterator[Blob]:
 
 
 def content(blob: Blob) -> bytes:
-    return subprocess.run(
-        ["git", "-C", blob.repository, "cat-file", "blob", blob.object], capture_output=True, check=True
-    ).stdout
+    """Its bytes; none where the repository is a partial copy without it."""
+    return subprocess.run(["git", "-C", blob.repository, "cat-file", "blob", blob.object], capture_output=True).stdout
 
 
 def explained(blob: Blob) -> Result | None:
-    """The verdict on one log; None for a pointer to large-file storage and for an empty file."""
+    """The verdict on one log; None for an empty or absent file and a pointer to large-file storage."""
     from triage.api import explain
     from triage.errors import TriageError
 

@@ -151,11 +151,13 @@ def summary(
     )
 
 
-def launcher_died(*failures: tuple[int, int, int], host: str = "gpu1", seconds: float = 100.0) -> str:
+def launcher_died(
+    *failures: tuple[int, int, int], host: str = "gpu1", seconds: float = 100.0, per_node: int = 8
+) -> str:
     """What torchrun prints at the end: its own traceback and the summary."""
     return (
         "Traceback (most recent call last):\n"
         '  File "/opt/bin/torchrun", line 8, in <module>\n    sys.exit(main())\n'
         '  File "/opt/torch/distributed/launcher/api.py", line 264, in launch_agent\n    raise ChildFailedError(\n'
-        + summary(*failures, host=host, seconds=seconds)
+        + summary(*failures, host=host, seconds=seconds, per_node=per_node)
     )

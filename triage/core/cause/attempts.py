@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from triage.core.cause.keeper import Kept
-from triage.core.events.model import Mark
+from triage.core.events.model import Facts, Mark, Progress, Trace
 from triage.core.logs.source import Source
+from triage.core.rules.model import Role
 from triage.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ class Attempt:
     number: int
     """From 1."""
     kept: tuple[Kept, ...]
+    trained: bool = False
+    """A file that shows where the attempt begins shows an iteration of it."""
 
 
 def split_attempts(sources: Sequence[Source], kept: Sequence[Kept]) -> list[Attempt]:
@@ -50,7 +53,15 @@ def split_attempts(sources: Sequence[Source], kept: Sequence[Kept]) -> list[Atte
         parts[number].append(k)
     while total > 1 and _is_empty(parts[total - 1]):
         total -= 1
-    return [Attempt(n + 1, tuple(parts[n])) for n in range(total)]
+    told = set(starts) | {i for i, s in enumerate(sources) if s.attempt is not None}
+    return [Attempt(n + 1, tuple(parts[n]), _trained(parts[n], told)) for n in range(total)]
+
+
+def _trained(kept: Sequence[Kept], told: Collection[int]) -> bool:
+    return any(
+        isinstance(k.event, Progress) and k.event.iteration is not None and k.event.span.source in told
+        for k in kept
+    )
 
 
 def _border(mark: Mark) -> int:
@@ -60,9 +71,6 @@ def _border(mark: Mark) -> int:
 
 def _is_empty(kept: Sequence[Kept]) -> bool:
     """Nothing but the end of the attempt before: a requeued job that did not start again."""
-    from triage.core.events.model import Facts, Progress
-    from triage.core.rules.model import Role
-
     return not any(
         isinstance(k.event, Progress | Facts)
         or (k.deciding is not None and k.deciding.rule.role is Role.ROOT)
@@ -72,8 +80,6 @@ def _is_empty(kept: Sequence[Kept]) -> bool:
 
 def _counted(kept: Sequence[Kept], source: int, offsets: list[int]) -> list[int]:
     """The marks that begin an attempt: several with nothing but marks and exits between them are one."""
-    from triage.core.events.model import Progress, Trace
-
     content = sorted(
         k.event.span.first
         for k in kept
@@ -102,7 +108,8 @@ def _may_leave(before: str, last: str) -> bool:
 def decide(
     attempts: Sequence[Attempt], wanted: int | None, explain: Callable[[Attempt], Explained]
 ) -> Explained:
-    """The asked attempt; else the last, unless it only stumbled over what the one before had left.
+    """The asked attempt; else the last, unless it only stumbled over what the one before had left: right after the
+    restart, before its first iteration.
 
     Raises InputError when there is no such attempt.
     """
@@ -113,6 +120,8 @@ def decide(
         return explain(found)
     last = explain(attempts[-1])
     if len(attempts) == 1 or not last.verdict.failed or last.verdict.category not in AFTERMATH:
+        return last
+    if attempts[-1].trained:
         return last
     before = explain(attempts[-2])
     if not before.verdict.failed or not _may_leave(before.verdict.category, last.verdict.category):

@@ -53,7 +53,7 @@ def build_verdict(
         category=outcome.category,
         rule=outcome.rule.id if outcome.rule else outcome.rule_id,
         ended=outcome.ended,
-        confidence=confidence_of(job, selection, outcome, root, missing),
+        confidence=confidence_of(selection, outcome, root, missing),
         summary=_summary(outcome, values),
         root=root,
         facts=facts,
@@ -278,7 +278,8 @@ def _who(outcome: Outcome, root: Root | None) -> tuple[Reason, ...]:
     told = (Reason(f"{who}: {o.rule.title} ({{0}})", (o.place,)),)
     if outcome.root is None or outcome.root.ordered:
         return told
-    return (*told, Reason(f"time does not order ranks {root.ranks}, which raised it alike: the lowest is named"))
+    how = "the lowest" if root.rank == min(outcome.root.ranks) else "the earliest by clocks that may disagree"
+    return (*told, Reason(f"time does not order ranks {root.ranks}, which raised it alike: {how} is named"))
 
 
 def _torchrun_says(job: JobLog, root: Root | None) -> tuple[Reason, ...]:

@@ -3,7 +3,6 @@ explained."""
 
 from __future__ import annotations
 
-from triage.core.cause.joblog import JobLog
 from triage.core.cause.outcome import Outcome
 from triage.core.cause.rootcause import Selection
 from triage.core.cause.verdict import Root
@@ -12,7 +11,7 @@ from triage.core.rules.model import FALLBACK, WEAK
 
 
 def confidence_of(
-    job: JobLog, selection: Selection, outcome: Outcome, root: Root | None, missing: frozenset[int]
+    selection: Selection, outcome: Outcome, root: Root | None, missing: frozenset[int]
 ) -> str:
     """`high`, `medium` or `low`."""
     if not outcome.failed:
@@ -31,14 +30,12 @@ def confidence_of(
         doubts += 1
     if outcome.culprit is not None and outcome.culprit.rank is None and outcome.culprit.node is None:
         doubts += 1
-    if outcome.unexplained:
-        doubts += 1
-    if not selection.ordered:
+    if outcome.unexplained or not selection.ordered:
         doubts += 1
     doubts += bool(missing)
     if outcome.occurrence is not None and isinstance(outcome.occurrence.event, Trace):
         doubts += not outcome.occurrence.event.complete
-    if outcome.category == "timeout" and not job.timeline.signs:
+    if outcome.category == "timeout" and rule.scheduler and "silent_s" not in outcome.values:
         doubts += 2
     return ("high", "medium", "low")[min(doubts, 2)]
 

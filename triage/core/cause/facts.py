@@ -11,7 +11,7 @@ from triage.core.events.model import Facts, Progress
 ORIGINS = ("arguments", "command", "world", "memory", "environment", "iteration")
 """Best first."""
 
-_HELPERS = ("nnodes", "nproc_per_node", "min_nodes", "max_nodes", "nranks")
+_HELPERS = ("nnodes", "nproc_per_node", "min_nodes", "max_nodes", "nranks", "ntasks")
 _LARGEST_WINS = frozenset({"peak_memory_gib", "nranks"})
 _EXACT_FORMS = frozenset({"megatron", "deepspeed", "composer", "lightning", "nemo", "generic"})
 """Wordings of progress whose number is the run's iteration; a bar counts steps only where it is the only one."""
@@ -53,7 +53,14 @@ def _agreed(name: str, holders: Sequence[Facts]) -> Number | None:
         if stream not in latest or latest[stream].span.first <= event.span.first:
             latest[stream] = event
     values = {_number(event.values.get(name)) for event in latest.values()}
+    if len(values) > 1:
+        values = {_number(event.values.get(name)) for event in latest.values() if _of_one_process(event)}
     return values.pop() if len(values) == 1 else None
+
+
+def _of_one_process(event: Facts) -> bool:
+    """The line has a label, so that what has none is the launcher's, which knows the world less well."""
+    return any(part is not None for part in event.tags.stream_key()[:3])
 
 
 def _number(value: object) -> Number | None:
@@ -104,13 +111,15 @@ def _complete(known: dict[str, Number]) -> None:
         known["dp"] = world // model
     if model and world is None and isinstance(replicas, int):
         known["world_size"] = model * replicas
-    if "world_size" not in known and _fits(known):
-        known["world_size"] = known["nranks"]
+    for count in ("nranks", "ntasks"):
+        if "world_size" not in known and _fits(known, count):
+            known["world_size"] = known[count]
 
 
-def _fits(known: Mapping[str, Number]) -> bool:
-    """Whether the largest communicator of NCCL may be the world, as far as the parallel sizes tell."""
-    ranks = known.get("nranks")
+def _fits(known: Mapping[str, Number], count: str) -> bool:
+    """Whether the largest communicator of NCCL, or what mpirun started, may be the world, as far as the parallel sizes
+    tell."""
+    ranks = known.get(count)
     if not isinstance(ranks, int):
         return False
     product = 1

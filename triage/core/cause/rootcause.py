@@ -64,6 +64,10 @@ def select(job: JobLog) -> Selection:
         )
     root, named, ordered = _first(candidates, job, reasons)
     downstream, unexplained = _place_rest(root, live, job)
+    if (rival := _perhaps_before(root, downstream)) is not None:
+        ordered = False
+        places = (rival.first.place, root.first.place)
+        reasons.append(Reason("nothing says that {0} came after the scheduler's word ({1})", places))
     return Selection(
         root,
         tuple(downstream),
@@ -360,7 +364,7 @@ def _place_rest(
             incident.role in (Role.DOWNSTREAM, Role.TEARDOWN)
             or (incident.rule is root.rule and _may_be_one(root, incident))
             or explains(root, incident, job)
-            or root.bounds.before(incident.bounds)
+            or root.bounds.before(incident.bounds, _skew(root, incident))
             or _killed_what_was_left(root, incident)
             or (bool(incident.ranks) and incident.ranks <= root.ranks)
             or _same_stream_before(root, incident)
@@ -371,6 +375,14 @@ def _place_rest(
 
 
 def _killed_what_was_left(root: Incident, incident: Incident) -> bool:
-    """The time limit or a cancel ends what a failure has left behind."""
-    kills = incident.rule.scheduler and incident.category in ("timeout", "cancelled")
+    """The time limit, a cancel or a requeue ends what a failure has left behind."""
+    kills = incident.rule.scheduler and incident.category in ("timeout", "cancelled", "preempted")
     return kills and not root.rule.scheduler and not incident.bounds.before(root.bounds)
+
+
+def _perhaps_before(told: Incident, downstream: Sequence[Incident]) -> Incident | None:
+    """A failure of the program that the scheduler's word explains, though neither lines nor clocks put it behind it."""
+    if not told.rule.scheduler:
+        return None
+    own = (i for i in downstream if i.role is Role.ROOT and not i.rule.scheduler)
+    return next((i for i in own if not _behind(i, told)), None)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from triage.core.cause.groups import is_default
 from triage.core.events.model import Collective, Event, Exit, Facts
 from triage.core.logs.record import Tags
 from triage.core.logs.source import Source
@@ -44,7 +45,8 @@ class World:
     named_hosts: frozenset[str] = frozenset()
     """Hosts that a job script says it runs on."""
     plain: bool = False
-    """No model parallelism is known, so that `[Rank n]` without a group's name is a position in the world."""
+    """No model parallelism and no other group than that of all ranks is known, so that `[Rank n]` is a position in
+    the world."""
     task_is_rank: bool | None = None
     """Whether `srun --label` and `%t` numbers are ranks (one task per GPU) or nodes; None where not known."""
 
@@ -118,7 +120,9 @@ def build_world(
     """What all events of one attempt together say about ranks, nodes and their places."""
     events = list(events)
     parallel = (facts.get("tp"), facts.get("pp"), facts.get("cp"))
-    world = World(size=_int(facts.get("world_size")), plain=all(n in (None, 1) for n in parallel))
+    named = any(isinstance(e, Collective) and e.group and not is_default(e.group) for e in events)
+    plain = not named and all(n in (None, 1) for n in parallel)
+    world = World(size=_int(facts.get("world_size")), plain=plain)
     helper: dict[str, Counter[int]] = defaultdict(Counter)
     for event in events:
         if isinstance(event, Facts):

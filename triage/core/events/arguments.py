@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from triage.core.events.commands import LIMIT, command_facts, is_command, json_facts, list_facts
 from triage.core.events.model import Event, Facts
-from triage.core.events.names import ALIASES, number, settle, transformer_only
+from triage.core.events.names import ALIASES, YAML_NAMES, number, settle, transformer_only
 from triage.core.events.place import place
 from triage.core.logs.record import Record
 
@@ -68,7 +68,7 @@ def extract_facts(stream: Sequence[Record], source: int) -> tuple[list[Event], l
                 dump = None
         index += _other(stream, index, source, events, rest)
     _close(dump, source, events)
-    return events, rest
+    return _unambiguous(events), rest
 
 
 def stated_sizes(text: str) -> dict[str, int]:
@@ -170,19 +170,39 @@ def _megatron_world(text: str) -> dict[str, int]:
     return _positive([("world_size", match[1]), *pairs])
 
 
+_BACKEND = re.compile(
+    r"> initializing (?:torch distributed|\w{2,12} backend) with (\d{1,9}) (?:workers|processes)"
+)
+"""NeMo Automodel's components/distributed/init_utils.py."""
 _INITIALIZED = re.compile(
     r"> initializ(?:ed|ing) (?:(tensor|pipeline|context|expert) )?(?:model )?parallel with size (\d{1,9})"
 )
 
 
 def _initialized(text: str) -> dict[str, int]:
-    match = _INITIALIZED.search(text)
-    return _positive([(_AXES[match[1] or "tensor"], match[2])]) if match is not None else {}
+    if (match := _INITIALIZED.search(text)) is not None:
+        return _positive([(_AXES[match[1] or "tensor"], match[2])])
+    match = _BACKEND.search(text)
+    return _positive([("world_size", match[1])]) if match is not None else {}
+
+
+_GROUP = re.compile(
+    r"\bRank \d{1,7} has (tensor model|pipeline model|context|data) parallel group ?: \[([\d, ]{1,8000})\]"
+)
+
+
+def _group(text: str) -> dict[str, int]:
+    """NeMo's `Rank 0 has tensor model parallel group: [0, 1, 2, 3]` (nlp/modules/common/megatron/megatron_init.py)."""
+    if (match := _GROUP.search(text)) is None:
+        return {}
+    return {_AXES[match[1].split(" ")[0]]: match[2].count(",") + 1}
 
 
 _NAMED: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
     (re.compile(r"GLOBAL_RANK: \d+, MEMBER: \d+/(\d{1,9})"), ("world_size",)),
     (re.compile(r"All distributed processes registered\. Starting with (\d{1,9}) process"), ("world_size",)),
+    (re.compile(r"^World size: (\d{1,9})\s*$"), ("world_size",)),
+    (re.compile(r"\bworld_rank=\d+, local_rank=\d+, world_size=(\d{1,9})\b"), ("world_size",)),
     (re.compile(r"\bdist_world_size=(\d{1,9})"), ("world_size",)),
     (re.compile(r"Total number of GPUs determined to be: (\d{1,9})"), ("world_size",)),
     (re.compile(r"\brank: \d+, local_rank: \d+, world_size: (\d{1,9})\b"), ("world_size",)),
@@ -211,11 +231,16 @@ def _named(text: str) -> dict[str, int]:
 
 
 _MESH = re.compile(r"device mesh with \[([\w', ]{1,200})\], \[([\d, ]{1,100})\]")
+_MESH_REPR = re.compile(r"\bDeviceMesh\(\(([a-z_]{1,20}=\d{1,9}(?:, [a-z_]{1,20}=\d{1,9}){0,8})\)")
 _MESH_AXES = {"tp": "tp", "pp": "pp", "cp": "cp"}
 
 
 def _mesh(text: str) -> dict[str, int]:
-    """torchtitan's `Building 2-D device mesh with ['dp_shard', 'tp'], [4, 2]`."""
+    """torchtitan's `Building 2-D device mesh with ['dp_shard', 'tp'], [4, 2]`, torch's `DeviceMesh((dp=2, tp=4), ...)`.
+    The latter may be a part of the world."""
+    if (shown := _MESH_REPR.search(text)) is not None:
+        axes = (axis.split("=") for axis in shown[1].split(", "))
+        return _positive((_MESH_AXES[name], size) for name, size in axes if name in _MESH_AXES)
     if (match := _MESH.search(text)) is None:
         return {}
     names = [name.strip(" '") for name in match[1].split(",")]
@@ -287,18 +312,38 @@ def _dataset(text: str, found: dict[str, int]) -> dict[str, int]:
 
 
 _YAML = re.compile(r"^\s{0,40}(\w{2,60}):\s(\d{1,13})\s*$")
-_YAML_NAMES = {
-    name: ALIASES[name]
-    for name in (
-        "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size",
-        "expert_model_parallel_size", "micro_batch_size", "global_batch_size",
-    )
-}  # fmt: skip
+_YAML_WORDS = (
+    "_size: ",
+    "_degree: ",
+    "seq_length: ",
+    "attention_heads: ",
+    "train_iters: ",
+    "num_nodes: ",
+    "gpus_per_node: ",
+)
 
 
 def _yaml(text: str) -> dict[str, int]:
+    """One line of a dumped configuration; which section it belongs to is not known."""
     match = _YAML.match(text)
-    return settle([(match[1], match[2])], aliases=_YAML_NAMES) if match is not None else {}
+    return settle([(match[1], match[2])], aliases=YAML_NAMES) if match is not None else {}
+
+
+def _unambiguous(events: list[Event]) -> list[Event]:
+    """Without what the lines of dumped configurations, those of several models perhaps, state differently."""
+    stated: dict[str, set[object]] = {}
+    for event in events:
+        if isinstance(event, Facts) and event.origin == "yaml":
+            for name, value in event.values.items():
+                stated.setdefault(name, set()).add(value)
+    kept: list[Event] = []
+    for event in events:
+        if isinstance(event, Facts) and event.origin == "yaml":
+            if all(len(stated[name]) == 1 for name in event.values):
+                kept.append(replace(event, origin="command"))
+        else:
+            kept.append(event)
+    return kept
 
 
 def _positive(pairs: Iterable[tuple[str, str]]) -> dict[str, int]:
@@ -309,16 +354,17 @@ _FORMS: tuple[tuple[str, tuple[str, ...], bool, Callable[[str], dict[str, int] |
     ("world", ("using world size",), True, _megatron_world),
     ("world", ("> initializ",), True, _initialized),
     ("memory", ("memory (MB)",), True, _memory),
-    ("world", ("device mesh with",), True, _mesh),
+    ("world", ("device mesh with", "DeviceMesh(("), True, _mesh),
+    ("world", ("parallel group",), False, _group),
     ("world", ("global_world_sizes=",), True, _elastic),
     ("command", ("with overrides: [", "with command: [", "exits with return code", "CalledProcessError: Command"), False, list_facts),
     ("command", ("train_micro_batch_size_per_gpu", '"train_batch_size"', "_parallel_size\""), False, json_facts),
     ("arguments", ("Namespace(", "Config(", "Arguments(", "Args("), False, _repr),
-    ("world", ("MEMBER: ", "distributed processes", "dist_world_size", "GPUs determined", "local_rank: ",
+    ("world", ("MEMBER: ", "distributed processes", "World size: ", "world_rank=", "dist_world_size", "GPUs determined", "local_rank: ",
                "num_local_procs", "batch size", "optimization steps", "CONFIG: ", "nproc_per_node", "_nodes ", '"key": "'),
      False, _named),
     ("environment", ("WORLD_SIZE", "nranks ", '"world_size"'), False, _environment),
-    ("command", ("_size: ",), False, _yaml),
+    ("yaml", _YAML_WORDS, False, _yaml),
     ("iteration", _CHECKS, False, stated_sizes),
 )  # fmt: skip
 _WORTH = re.compile("|".join(["--", *(re.escape(literal) for form in _FORMS for literal in form[1])]))

@@ -6,6 +6,7 @@ Defaults: torch/distributed/run.py (`--nnodes` is `1:1`), accelerate's `--num_pr
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from triage.core.events.names import ALIASES, number, settle, transformer_only
 
@@ -31,6 +32,7 @@ _SECONDARY = frozenset(
 _HYDRA = {"trainer.num_nodes": "nnodes", "trainer.nnodes": "nnodes", "trainer.devices": "nproc_per_node"}
 _FOREIGN_FLAGS = frozenset({"world_size", "data_parallel_size", "sequence_length"})
 """Names that as flags mean something of the script's own."""
+_PYTHON = re.compile(r"(?:\S*/)?python[\d.]*")
 _JSON_NAMES = ALIASES | {"train_batch_size": "global_batch_size"}
 
 
@@ -51,7 +53,19 @@ def is_command(text: str) -> bool:
 def command_facts(text: str) -> dict[str, int]:
     """Facts of a command line in shell form."""
     text = _TRACE.sub("", text[:LIMIT])
-    return token_facts([_UNQUOTE.sub(r"\1\2\3", word) for word in _WORD.findall(text)])
+    return token_facts(_words(text))
+
+
+def _words(text: str) -> list[str]:
+    """Words as a shell splits them, those of a quoted command (`bash -c 'cd x && torchrun ...'`) too."""
+    words: list[str] = []
+    for word in _WORD.findall(text):
+        plain = _UNQUOTE.sub(r"\1\2\3", word)
+        if " -" in plain and words[-1:] in (["-c"], ["-lc"]):
+            words.extend(_UNQUOTE.sub(r"\1\2\3", inner) for inner in _WORD.findall(plain))
+        else:
+            words.append(plain)
+    return words
 
 
 def list_facts(text: str) -> dict[str, int]:
@@ -123,4 +137,15 @@ def _launch(tokens: list[str], flags: dict[str, str], found: dict[str, int]) -> 
             return {"nnodes": nodes}
         if "nnodes" not in flags and "nproc_per_node" in found:
             return {"nnodes": 1}
+    return _tasks(tokens, names)
+
+
+def _tasks(tokens: list[str], names: set[str]) -> dict[str, int]:
+    """`mpirun -np 8 python train.py`: as many processes, unless what it starts is a launcher or a script."""
+    starts = next((at for at, token in enumerate(tokens) if _PYTHON.fullmatch(token)), None)
+    if starts is None or not names & {"mpirun", "mpiexec", "horovodrun"}:
+        return {}
+    for flag, value in pairwise(tokens[:starts]):
+        if flag in ("-n", "-np", "--np") and (count := number(value)) is not None:
+            return {"ntasks": count}
     return {}

@@ -1,18 +1,21 @@
-"""How processes ended, in the words of every launcher but torchrun.
+"""How processes ended, in the words of every launcher but torchrun and MPI's.
 
 Formats: Slurm src/srun/task_state.c and src/srun/allocate.c (`srun: error: HOSTS: tasks N: ...`), deepspeed
-launcher/launch.py, OpenMPI/PRRTE help-prterun.txt, MPICH hydra, pdsh, CPython subprocess.py, torch
-multiprocessing/spawn.py, bash's job notices, Ray's worker_pool.
+launcher/launch.py, composer/cli/launcher.py, pdsh, CPython subprocess.py, torch multiprocessing/spawn.py, Lightning
+fabric/strategies/launchers/subprocess_script.py, bash's job notices, Ray's `ActorDiedError`, docker compose, `kubectl
+describe`, Kubeflow's training operator (`ExitedWithCode` events), sagemaker_training/errors.py, LSF's job report, flux-job.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from triage.core.events.elastic import signal_number, signal_of
 from triage.core.events.model import Event, Exit, Span
+from triage.core.events.mpi_exits import STEPS as MPI_STEPS
+from triage.core.events.mpi_exits import Step, completed
 from triage.core.events.place import place
 from triage.core.events.ranges import expand_hosts, expand_tasks
 from triage.core.logs.record import Record
@@ -49,28 +52,30 @@ _BASH = re.compile(
 _BARE = re.compile(
     r"^(?P<word>Killed|Segmentation fault|Aborted|Bus error|Terminated)(?P<core> \(core dumped\))?\s*$"
 )
-_NOTICED = re.compile(
-    r"(?:mpirun|mpiexec|orterun|prterun|prun) noticed that process rank (\d{1,9}) with PID (\d{1,9}) on node (\S{1,200}) "
-    r"exited on signal (\d{1,3})"
+_COMPOSER_CRASH = re.compile(r"^Rank (\d{1,9}) crashed with exit code (-?\d{1,9})\.\s*$")
+_COMPOSER_EXIT = re.compile(r"^Global rank (\d{1,9}) \(PID (\d{1,9})\) exited with code (-?\d{1,9})\s*$")
+_LIGHTNING = re.compile(
+    r"Child process with PID (\d{1,9}) terminated with code (-?\d{1,9})\. Forcefully terminating"
 )
-_PRIMARY = re.compile(r"Primary job\s+terminated normally, but (\d{1,9}) process(?:es)? returned")
-_DETECTED = re.compile(
-    r"(?:mpirun|mpiexec|prterun|prun) detected that one or more processes exited with non-zero status"
-)
-_PROCESS_NAME = re.compile(r"^\W{0,4}Process name:\s*\[(?:\[[\w,-]{1,40}\]|[\w@-]{1,80}),\s?(\d{1,9})\]")
-_EXIT_CODE = re.compile(r"^\W{0,4}(?:Exit code|EXIT CODE):\s*(-?\d{1,9})\s*$")
-_ABORT = re.compile(r"MPI_ABORT was invoked on rank (\d{1,9}) in communicator")
-_ABORT_CODE = re.compile(r"with errorcode (-?\d{1,9})")
-_HYDRA = re.compile(r"^=\s+PID (\d{1,9}) RUNNING AT (\S{1,200})")
 _RAY = re.compile(r"[Ww]orker (?:died|unexpectedly exits|exit type: \w+)")
+_RAY_TYPE = re.compile(r"Worker exit type: (\w{1,40})")
 _RAY_PID = re.compile(r"Worker PID: (\d{1,9})")
 _RAY_HOST = re.compile(r"Worker IP address: ([\w.:]{1,64}?)(?=[\s.]*(?:\s|$))")
 _CONTAINER = re.compile(
     r"\b(?:container|docker|enroot|pyxis|apptainer|singularity)\b.{0,200}?\bexited with (?:exit )?(?:code|status) (\d{1,3})\b",
     re.IGNORECASE,
 )
+_COMPOSE = re.compile(
+    r"^(?:Container )?([A-Za-z][\w.-]{0,80}-\d{1,5}) exited with code (\d{1,3})(?: \(restarting\))?\s*$"
+)
+_POD = re.compile(r"\bPod: [\w-]{1,80}[./]([\w.-]{1,120}) exited with code (\d{1,3})\b")
+_OOM_KILLED = re.compile(r"^\s*Reason:\s{1,20}OOMKilled\s*$")
+_SAGEMAKER = re.compile(r"^(?:sagemaker_training\.errors\.)?ExecuteUserScriptError:\s*$")
+_LSF = re.compile(r"^Exited (?:with exit code (\d{1,3})|with signal termination: (?:(\d{1,2})|([A-Z][\w /]{2,30}?))(?:, and core dumped)?"
+                  r"|by signal (\d{1,2}))\.\s*$")  # fmt: skip
+_FLUX = re.compile(r"^flux-job: task\(s\) (?:exited with exit code (\d{1,3})|(\w[\w ]{2,30}?))\s*$")
 _CONTINUATION = 8
-"""Lines after mpirun's announcement in which rank and code may stand."""
+"""Lines after a launcher's announcement in which rank and code may stand."""
 
 
 def extract_exits(stream: Sequence[Record], source: int) -> tuple[list[Event], list[Record]]:
@@ -116,18 +121,12 @@ class _Reader:
         self.pending = None
 
     def _completes(self, pending: Exit, record: Record, text: str) -> bool:
-        span = Span(pending.span.source, pending.span.first, max(pending.span.last, record.end))
-        if (match := _PROCESS_NAME.match(text)) is not None:
-            self.pending = replace(pending, span=span, rank=int(match[1]))
-            return True
-        match = _EXIT_CODE.match(text.lstrip("= ")) or (
-            _ABORT_CODE.search(text) if "errorcode" in text else None
-        )
-        if match is not None:
-            self.pending = replace(
-                pending, span=span, exitcode=int(match[1]), signal=signal_of(int(match[1]))
-            )
-            self.flush()
+        found = completed(pending, text)
+        if found is not None:
+            span = Span(pending.span.source, pending.span.first, max(pending.span.last, record.end))
+            self.pending = replace(found[0], span=span)
+            if found[1]:
+                self.flush()
             return True
         self.left -= 1
         if self.left <= 0:
@@ -210,6 +209,37 @@ def _spawn(base: Exit, text: str) -> Exit | None:
     )
 
 
+def _composer_crash(base: Exit, text: str) -> Exit | None:
+    """Composer looks at its processes in order of rank and stops at the first that failed."""
+    if (match := _COMPOSER_CRASH.match(text)) is None:
+        return None
+    code = int(match[2])
+    return replace(
+        base, by="composer", rank=int(match[1]), exitcode=code, signal=signal_of(code), first=True, reason=match[0].strip()
+    )  # fmt: skip
+
+
+def _composer_exit(base: Exit, text: str) -> Exit | None:
+    """Told once all are ended: SIGTERM and SIGKILL are the launcher's own here, but for the one that it said crashed."""
+    if (match := _COMPOSER_EXIT.match(text)) is None:
+        return None
+    code = int(match[3])
+    return replace(
+        base, by="composer", rank=int(match[1]), pid=int(match[2]), exitcode=code, signal=signal_of(code),
+        victim=code in (-15, -9), reason=match[0].strip(),
+    )  # fmt: skip
+
+
+def _lightning(base: Exit, text: str) -> Exit | None:
+    if (match := _LIGHTNING.search(text)) is None:
+        return None
+    code = int(match[2])
+    return replace(
+        base, by="lightning", pid=int(match[1]), exitcode=code, signal=signal_of(code), victim=code == -15,
+        reason=match[0].partition(". ")[0],
+    )  # fmt: skip
+
+
 def _pdsh(base: Exit, text: str) -> Exit | None:
     if (match := _PDSH.match(text)) is None:
         return None
@@ -228,40 +258,53 @@ def _bare(base: Exit, text: str) -> Exit | None:
     return None if match is None else _by_word(base, match["word"], "bash")
 
 
-def _noticed(base: Exit, text: str) -> Exit | None:
-    if (match := _NOTICED.search(text)) is None:
-        return None
-    number = int(match[4])
-    return replace(
-        base, by="mpirun", rank=int(match[1]), pid=int(match[2]) or None, host=match[3], signal=number,
-        exitcode=-number, reason=match[0],
-    )  # fmt: skip
-
-
-def _detected(base: Exit, text: str) -> Exit | None:
-    match = _DETECTED.search(text) or _PRIMARY.search(text)
-    return None if match is None else replace(base, by="mpirun", reason=match[0])
-
-
-def _abort(base: Exit, text: str) -> Exit | None:
-    if (match := _ABORT.search(text)) is None:
-        return None
-    return replace(base, by="mpirun", rank=int(match[1]), reason="MPI_ABORT")
-
-
-def _hydra(base: Exit, text: str) -> Exit | None:
-    if (match := _HYDRA.match(text)) is None:
-        return None
-    return replace(base, by="mpirun", pid=int(match[1]), host=match[2], reason="BAD TERMINATION")
-
-
 def _ray(base: Exit, text: str) -> Exit | None:
     if _RAY.search(text) is None:
         return None
     pid, host = _RAY_PID.search(text), _RAY_HOST.search(text)
-    if pid is None:
+    kind = _RAY_TYPE.search(text)
+    if pid is None or (kind is not None and kind[1].startswith("INTENDED")):
         return None
-    return replace(base, by="ray", pid=int(pid[1]), host=host[1] if host else None, reason="Ray worker died")
+    reason = "Ray worker died" if kind is None else f"Ray worker died: {kind[1]}"
+    return replace(base, by="ray", pid=int(pid[1]), host=host[1] if host else None, reason=reason)
+
+
+def _compose(base: Exit, text: str) -> Exit | None:
+    if (match := _COMPOSE.match(text)) is None:
+        return None
+    return replace(base, by="container", host=match[1], exitcode=int(match[2]), reason=match[0].strip())
+
+
+def _pod(base: Exit, text: str) -> Exit | None:
+    if (match := _POD.search(text)) is None:
+        return None
+    return replace(base, by="kubernetes", host=match[1], exitcode=int(match[2]), reason=match[0])
+
+
+def _oom_killed(base: Exit, text: str) -> Exit | None:
+    return replace(base, by="kubernetes", reason="OOMKilled") if _OOM_KILLED.match(text) else None
+
+
+def _sagemaker(base: Exit, text: str) -> Exit | None:
+    return replace(base, by="sagemaker", reason="ExecuteUserScriptError") if _SAGEMAKER.match(text) else None
+
+
+def _lsf(base: Exit, text: str) -> Exit | None:
+    if (match := _LSF.match(text)) is None:
+        return None
+    base = replace(base, by="lsf", reason=match[0].strip())
+    if match[1]:
+        return replace(base, exitcode=int(match[1]))
+    number = int(match[2] or match[4]) if match[2] or match[4] else _SIGNAL_WORDS.get(match[3])
+    return base if number is None else replace(base, signal=number, exitcode=-number)
+
+
+def _flux(base: Exit, text: str) -> Exit | None:
+    if (match := _FLUX.match(text)) is None:
+        return None
+    if match[1]:
+        return replace(base, by="flux", exitcode=int(match[1]), reason=match[0].strip())
+    return _by_word(base, match[2], "flux") if match[2] in _SIGNAL_WORDS else None
 
 
 def _container(base: Exit, text: str) -> Exit | None:
@@ -273,20 +316,25 @@ def _container(base: Exit, text: str) -> Exit | None:
 _GLUED = re.compile(r"\S\s*srun: error: |Traceback \(most")
 """Another writer's text before or after the exit on the same line."""
 
-_STEPS: tuple[tuple[tuple[str, ...], bool, bool, Callable[[Exit, str], Exit | None]], ...] = (
+_STEPS: tuple[Step, ...] = (
     ((": task ", ": tasks "), True, False, _srun),
     (("exits with return code",), True, False, _deepspeed),
     (("Killing subprocess",), True, False, _killing),
     (("CalledProcessError: Command",), False, False, _called),
+    (("crashed with exit code",), True, False, _composer_crash),
+    (("exited with code",), True, False, _composer_exit),
+    (("Child process with PID",), True, False, _lightning),
     ((" terminated with ",), False, False, _spawn),
     (("pdsh@",), True, False, _pdsh),
     ((": line ",), True, False, _bash),
     (("Killed", "Segmentation fault", "Aborted", "Bus error", "Terminated"), True, False, _bare),
-    (("noticed that process rank",), True, False, _noticed),
-    (("Primary job", "detected that one or more processes"), True, True, _detected),
-    (("MPI_ABORT was invoked",), True, True, _abort),
-    (("RUNNING AT",), True, True, _hydra),
+    *MPI_STEPS,
     (("Worker PID: ",), False, False, _ray),
+    (("exited with code",), True, False, _compose),
+    (("Pod: ",), False, False, _pod),
+    (("OOMKilled",), False, True, _oom_killed),
+    (("ExecuteUserScriptError",), False, True, _sagemaker),
+    (("Exited ",), False, False, _lsf),
+    (("flux-job: ",), True, False, _flux),
     (("exited with",), False, False, _container),
 )
-"""Literals, whether the line is consumed, whether more lines belong to it, and the reader of the line."""

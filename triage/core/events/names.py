@@ -44,6 +44,19 @@ ALIASES: dict[str, str] = {
 }
 """Whole names only: `cpu_offloading_num_layers` or `moe_ffn_hidden_size` state something else."""
 
+YAML_NAMES: dict[str, str] = {
+    name: ALIASES[name]
+    for name in (
+        "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size", "expert_model_parallel_size",
+        "tensor_parallel_degree", "pipeline_parallel_degree", "context_parallel_degree", "micro_batch_size",
+        "global_batch_size", "seq_length", "encoder_seq_length", "num_attention_heads", "train_iters",
+    )
+} | {
+    "tp_size": "tp", "pp_size": "pp", "cp_size": "cp", "ep_size": "ep", "num_nodes": "nnodes",
+    "num_gpus_per_node": "nproc_per_node",
+}  # fmt: skip
+"""Names that mean one thing in whatever section of a dumped configuration they stand."""
+
 _CANONICAL = frozenset(
     {
         "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size",

@@ -17,8 +17,8 @@ TRACE_LINES = 200
 _HEXADECIMAL = b"0123456789abcdefABCDEF"
 _WRITER = re.compile(
     rb"[ \t]*\d{1,7}: (?:\[[A-Za-z]{1,24}\d{1,7}\]:)?|\[[A-Za-z_./ -]{0,24}\d{1,7}\]:?|[\w.-]{1,64}:\d{1,9}:\d{1,9} \[\d{1,3}\]"
-    rb"|.{0,120}?(?:[Rr]ank[ =:]?|\[default)\d{1,7}"
 )
+_NAMED = re.compile(rb"(?:[Rr]ank[ =:]?|\[default)\d{1,7}")
 """What tells writers of one stream apart, at the start of a line."""
 _BOX = "│".encode()
 
@@ -35,6 +35,8 @@ class Alike:
         compared = text if len(text) <= 2 * COMPARED else text[:COMPARED] + text[-COMPARED:]
         kind = hash(compared.translate(None, _HEXADECIMAL))
         writer = _WRITER.match(compared)
+        if writer is None and (b"ank" in compared or b"[default" in compared):
+            writer = _NAMED.search(compared, 0, 200)
         if writer is not None:
             kind ^= hash(writer[0])
         count = self._seen.get(kind, 0)

@@ -28,7 +28,8 @@ SIZES: tuple[str, ...] = (
     "Namespace(", "Config(", "Arguments(", "Args(", "MEMBER: ", "distributed processes", "dist_world_size",
     "GPUs determined", "local_rank: ", "num_local_procs", "batch size", "optimization steps", "CONFIG: ", "nproc_per_node",
     "_nodes ", '"key": "', "WORLD_SIZE", "nranks ", '"world_size"', "_size: ", "divisible", "multiple of", "must be",
-    "should be", "not equal", " ...",
+    "should be", "not equal", " ...", "parallel group", "_degree: ", "seq_length: ", "attention_heads: ", "train_iters: ",
+    "num_nodes: ", "gpus_per_node: ", "world_rank=", "DeviceMesh((",
 )  # fmt: skip
 """Words of lines that state sizes; looked for in the head of a stream only, for most are frequent."""
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from triage.core.logs.blocks import LINE_BREAK
 from triage.core.logs.record import Record, Tags
-from triage.core.logs.records import LINE_BREAK
 
 Key = tuple[int | None, int | None, int | None, str | None, str | None]
 

@@ -1,10 +1,12 @@
-"""Physical lines to records: prefixes off, labels believed only where the excerpt carries them, cut lines joined."""
+"""Physical lines to records: prefixes off, labels believed only where the excerpt carries them, cut lines joined, and the
+ranks of blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+from triage.core.logs.blocks import LINE_BREAK, has_marks, owned_blocks
 from triage.core.logs.dialects import Peeled, peel
 from triage.core.logs.dialects.labels import Labels, survey
 from triage.core.logs.line import Physical
@@ -13,10 +15,6 @@ from triage.core.logs.record import NO_TAGS, Record
 SRUN_CUT = 1024
 """Bytes after which `srun --label` cuts a line (slurm/src/slurmd/slurmstepd/io.c, `MAX_MSG_LEN`). A line of exactly that
 length was cut: a whole one would have needed one more byte for its line break."""
-
-
-LINE_BREAK = 2
-"""Bytes a line break may have. More between two lines means that something was left out."""
 
 
 def survey_lines(lines: Sequence[Physical]) -> Labels:
@@ -40,7 +38,9 @@ def to_records(lines: Sequence[Physical], labels: Labels | None = None) -> list[
                 peeled[index] = peel(line.text, believed)
     records = [_record(line, got) for line, got in zip(lines, peeled, strict=True)]
     _carry(lines, peeled, records)
-    return _joined(lines, peeled, records) if believed.shapes else records
+    if believed.shapes:
+        records = _joined(lines, peeled, records)
+    return owned_blocks(records) if has_marks(records) else records
 
 
 def _survey(lines: Sequence[Physical], peeled: Sequence[Peeled | None]) -> Labels:

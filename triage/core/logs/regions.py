@@ -24,8 +24,8 @@ HEAD = 16 << 10
 HEAD_WHOLE = 1 << 10
 TAIL = 2 << 10
 """The last bytes are read whatever they hold."""
-PROBE = 64 << 10
-"""The last bytes of each block in which progress lines are looked for."""
+PROBES = (12 << 10, 64 << 10)
+"""The last bytes of each block in which progress lines are looked for; the second where the first hold few."""
 AROUND_TRACEBACK = 2 << 10
 AFTER_FRAME = 8 << 10
 AFTER_HIT = 512
@@ -37,6 +37,8 @@ LARGEST = 2 << 20
 """A region that grows beyond this is handed over in pieces."""
 LONGEST_LINE = 64 << 10
 """A line border is looked for this far; beyond it a region ends inside the line."""
+EDGE = LONGEST_LINE + AROUND_TRACEBACK
+"""What is judged at a place lies at most this far before it."""
 KEPT_FIRST = 8 << 20
 KEPT_LAST = 4 << 20
 """Bytes of regions read closely from the front and from the back of one stream; a storm's middle is counted only."""
@@ -71,6 +73,8 @@ class Anchors:
         self.header = self.literals.index("Traceback (m")
         self.frame = self.literals.index('", line ')
         self.dump = self.literals.index(" arguments -")
+        self.special = frozenset((self.header, self.frame))
+        """Literals that count beside another on the same line."""
         self.sizes = len(self.literals)
         self._fast = _compiled(self.literals[:_SIMD])
         self._more = _compiled(self.literals[_SIMD:]) if len(self.literals) > _SIMD else None
@@ -182,44 +186,67 @@ class RegionFinder:
         return sum(len(r.data) for r in self._done)
 
     def _block(self, block: bytes) -> None:
-        keep = self._previous[-(LONGEST_LINE + AROUND_TRACEBACK) :]
-        window = keep + block if keep else block
-        start = self._offset - len(keep)
-        begin = max(0, len(keep) - self._anchors.longest + 1)
-        self._offset += len(block)
-        hits = self._anchors.search(memoryview(window)[begin:] if begin else window)
-        if start <= 0 < HEAD:
-            self._extend(window, start, 0, min(HEAD_WHOLE, self._offset))
-            hits = self._anchors.with_sizes(hits, window[begin:HEAD])
-        elif self._want is not None:
-            self._extend(window, start, self._want[0], self._want[1])
-        if hits:
-            self._hits(window, start, begin, len(keep), hits)
-        self._remember_steps(window, start, max(0, len(window) - PROBE))
-        self._previous = window if len(block) < LONGEST_LINE else block
-
-    def _hits(self, window: bytes, start: int, begin: int, fresh: int, hits: list[Hit]) -> None:
+        """Search one block. What lies near its start is judged together with the end of the one before."""
         anchors = self._anchors
-        header, frame = anchors.header, anchors.frame
-        fresh -= begin
-        line, trace = self._line - start - begin, self._trace - start - begin
+        keep = self._previous[-EDGE:]
+        hits = anchors.search(block)
+        if not self._offset:
+            self._extend(block, 0, 0, min(HEAD_WHOLE, len(block)))
+            hits = anchors.with_sizes(hits, block[:HEAD])
+        elif keep:
+            hits = self._early(keep, block, hits)
+        if hits:
+            self._hits(block, self._offset, hits)
+        self._offset += len(block)
+        self._previous = block if len(block) >= EDGE else keep + block
+        self._remember_steps(self._previous, self._offset - len(self._previous))
+
+    def _early(self, keep: bytes, block: bytes, hits: list[Hit]) -> list[Hit]:
+        """Judge the hits near the start of a block; returns the others."""
+        border = self._anchors.longest - 1
+        here = len(keep)
+        across = [
+            (which, here - border + at, here - border + end)
+            for which, at, end in self._anchors.search(keep[-border:] + block[:border])
+            if at < border < end
+        ]
+        count = 0
+        while count < len(hits) and hits[count][1] < EDGE:
+            count += 1
+        waiting = self._want is not None and self._want[1] > self._reached
+        if across or count or waiting:
+            window = keep + block[: 2 * EDGE]
+            start = self._offset - here
+            if waiting and self._want is not None:
+                self._extend(window, start, *self._want)
+            self._hits(
+                window, start, across + [(which, here + at, here + end) for which, at, end in hits[:count]]
+            )
+            if self._want is not None and self._want[1] > self._reached:
+                self._extend(block, self._offset, *self._want)
+        return hits[count:] if count else hits
+
+    def _hits(self, window: bytes, start: int, hits: list[Hit]) -> None:
+        """Make regions of the hits, whose lines and surroundings lie in the window from byte `start`."""
+        anchors = self._anchors
+        header, frame, special = anchors.header, anchors.frame, anchors.special
+        line, trace = self._line - start, self._trace - start
+        find, rfind, is_old = window.find, window.rfind, self._alike.is_old
         for which, at, end in hits:
-            if end <= fresh or end <= trace:
+            if end <= line and (end <= trace or which not in special):
                 continue
-            wide = which in (header, frame)
-            if end <= line and not wide:
-                continue
-            at += begin
-            end += begin
-            first = _line_start(window, at)
-            stop = window.find(b"\n", end, end + LONGEST_LINE)
+            first = rfind(b"\n", max(0, at - LONGEST_LINE), at) + 1 or max(0, at - LONGEST_LINE)
+            stop = find(b"\n", end, end + LONGEST_LINE)
             if stop < 0:
                 stop = min(len(window), end + LONGEST_LINE)
             if which == anchors.sizes:
-                if not self._alike.is_old(window[first:stop], start + first, near=False):
+                if not is_old(window[first:stop], start + first, False):
                     self._extend(window, start, start + first, start + stop)
                 continue
-            line = stop - begin
+            wide = which == header
+            if end <= trace:
+                continue
+            line = stop
             if which == frame:
                 last = end + AFTER_FRAME
             elif which == anchors.dump and window[at - 6 : at] != b"end of":
@@ -228,22 +255,22 @@ class RegionFinder:
                 if wide:
                     stop = trace_end(window, first, at)
                 near = self._want is not None and start + first <= self._want[1] + NEAR
-                if self._alike.is_old(window[first:stop], start + first, near):
+                if is_old(window[first:stop], start + first, near):
                     self.passed_over += 1
                     if wide:
-                        trace = stop - begin
+                        trace = stop
                     continue
-                last = end + (AROUND_TRACEBACK if wide else AFTER_HIT)
+                last = end + AFTER_HIT
                 if wide:
-                    line = max(line, stop - begin)
-                    last = max(last, stop + AFTER_HIT)
+                    line = max(line, stop)
+                    last = max(end + AROUND_TRACEBACK, stop + AFTER_HIT)
                     first = _line_start(window, max(0, at - AROUND_TRACEBACK))
                 elif near:
                     first = max(0, self._reached - start)
                 elif first:
                     first = _line_start(window, first - 1)
             self._extend(window, start, start + first, start + last)
-        self._line, self._trace = line + start + begin, trace + start + begin
+        self._line, self._trace = line + start, trace + start
 
     def _extend(self, window: bytes, start: int, first: int, last: int) -> None:
         """Make the open region reach `last`, starting a new one at `first` where they do not touch."""
@@ -295,22 +322,23 @@ class RegionFinder:
             self._late_bytes -= len(self._late.popleft().data)
             self.passed_over += 1
 
-    def _remember_steps(self, window: bytes, start: int, low: int) -> None:
+    def _remember_steps(self, window: bytes, start: int) -> None:
         """Keep the last progress lines of this window's end, if it has any."""
-        hits = self._anchors.progress(memoryview(window)[low:])
-        if not hits:
-            return
-        found: dict[int, bytes] = {}
-        forms: dict[int, int] = {}
-        for which, at, end in reversed(hits):
-            if forms.get(which, 0) >= LAST_STEPS:
-                continue
-            first = _line_start(window, low + at)
-            if start + first in found:
-                continue
-            forms[which] = forms.get(which, 0) + 1
-            found[start + first] = window[first : _line_end(window, low + end)]
-        self._steps = found
+        for probe in PROBES:
+            low = max(0, len(window) - probe)
+            found: dict[int, bytes] = {}
+            forms: dict[int, int] = {}
+            for which, at, end in reversed(self._anchors.progress(window[low:])):
+                if forms.get(which, 0) >= LAST_STEPS:
+                    continue
+                first = _line_start(window, low + at)
+                if start + first not in found:
+                    forms[which] = forms.get(which, 0) + 1
+                    found[start + first] = window[first : _line_end(window, low + end)]
+            if max(forms.values(), default=0) >= LAST_STEPS:
+                break
+        if found:
+            self._steps = found
 
     def _add_single_lines(self) -> None:
         """The last progress lines and the last of lines that are alike, where no region holds them."""

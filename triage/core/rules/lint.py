@@ -177,7 +177,9 @@ class _RuleCheck:
         for example in rule.matches:
             self._match_example(engine, example)
         for example in rule.ignores:
-            if any(engine.patterns_match(event_of(rule, example.text, on)) for on in (rule.on, *rule.also_on)):
+            if any(
+                engine.patterns_match(event_of(rule, example.text, on)) for on in (rule.on, *rule.also_on)
+            ):
                 self._at(example, "the rule matches this near miss")
         for rule_id in engine.timeouts:
             self.wrong(

@@ -160,7 +160,11 @@ def _rule(reader: _Reader, known: Mapping[str, Category], examples: bool) -> Rul
         role = Role(plain["role"])
     reader.chosen(plain["phase"], "phase", _PHASES)
     drawn = kinds == [On.CONCLUSION]
-    if kinds and not drawn and not (plain["pattern"] or (kinds == [On.TRACE] and (plain["exception"] or plain["frame"]))):
+    if (
+        kinds
+        and not drawn
+        and not (plain["pattern"] or (kinds == [On.TRACE] and (plain["exception"] or plain["frame"])))
+    ):
         reader.wrong(
             "on", "nothing to match: a rule has a pattern; one on traces alone may have exception or frame"
         )

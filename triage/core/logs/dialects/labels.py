@@ -9,6 +9,10 @@
 
 The shape of a task label is its width (srun pads to the widest task), that of a name is the name with numbers taken out,
 so that `worker-5: ` proves `worker-12: `.
+
+A bare `[3]:` is believed by proof alone, for lists and torchrun's summaries number their entries so. It is the global rank,
+unless a line of the excerpt names another one behind it (`[0]:[rank8]:`): then it is torchrun's tee with an empty role,
+and counts the processes of a node.
 """
 
 from __future__ import annotations
@@ -16,13 +20,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from triage.core.logs.dialects.interface import local_rank_tags, rank_tags
 from triage.core.logs.record import Tags
 
 _TASK = re.compile(r"(?:P(\d{1,4}) )?( {0,6}\d{1,7}):(?: |$)")
 _NAME = re.compile(r"([A-Za-z0-9][\w.-]{0,62})(: | +\| )|([A-Za-z][\w.-]{0,62}/\d{1,5}) (?=\S)")
+_BRACKET = re.compile(r"\[(\d{1,6})\]:(?=.)")
+"""With text behind it: torchrun's summary has `[0]:` lines of its own."""
+_BRACKET_SHAPE, _SPACED_SHAPE, _LOCAL_SHAPE = "[#]", "[#] ", "[#]local"
 _TASK_FIRST = frozenset("0123456789 P")
 _DIGITS = re.compile(r"\d+")
 _PROOF = re.compile(
@@ -30,6 +38,7 @@ _PROOF = re.compile(
     r"|\[?[EWIF]\d{3,4} \d\d:\d\d:|\[E ProcessGroup|slurmstepd|:::MLL|\[\d{4}-\d\d-\d\d[ T]\d\d:| \[\d{4}-\d\d-\d\d \d\d:\S+ iteration"
     r"|\[NeMo [EWI] |[\w.-]{1,80}:\d+:\d+ \[-?\d+\] NCCL |(?:INFO|WARNING|ERROR):[\w.]+:"
 )
+_INNER_RANK = re.compile(r"\[rank(\d{1,6})\]:")
 _FRAME_PROOF = re.compile(r"  File \"[^\"\n]{1,400}\", line \d|\[rank\d+\]:")
 
 
@@ -53,7 +62,18 @@ class Labels:
     def find(self, text: str) -> tuple[Label, int] | None:
         """A believed label at the start of the text, and where it ends."""
         read = read_label(text)
+        if read is not None and read[0].shape == _BRACKET_SHAPE:
+            return self._bracket(text, *read)
         return read if read is not None and read[0].shape in self.shapes else None
+
+    def _bracket(self, text: str, label: Label, end: int) -> tuple[Label, int] | None:
+        if _BRACKET_SHAPE not in self.shapes:
+            if _SPACED_SHAPE not in self.shapes:
+                return None
+            end += text[end : end + 1] == " "
+        if _LOCAL_SHAPE in self.shapes and label.tags.rank is not None:
+            label = replace(label, tags=local_rank_tags(label.tags.rank))
+        return label, end
 
 
 NO_LABELS = Labels()
@@ -61,10 +81,18 @@ NO_LABELS = Labels()
 
 def read_label(text: str) -> tuple[Label, int] | None:
     """What may be a label at the start of the text, believed or not, and where it ends."""
+    if text[:1] == "[":
+        match = _BRACKET.match(text)
+        return None if match is None else (_bracket(int(match[1])), match.end())
     match = (_TASK.match(text) if text[:1] in _TASK_FIRST else None) or _NAME.match(text)
     if match is None:
         return None
     return _label(match[0]), match.end()
+
+
+@lru_cache(maxsize=16384)
+def _bracket(number: int) -> Label:
+    return Label(_BRACKET_SHAPE, "bracket", rank_tags(number), True)
 
 
 @lru_cache(maxsize=16384)
@@ -99,6 +127,9 @@ def survey(texts: Iterable[str]) -> Labels:
         if read is None:
             continue
         label, end = read
+        if label.shape == _BRACKET_SHAPE:
+            proven.update(_of_bracket(text, label, end))
+            continue
         seen[label.shape] += 1
         if (
             label.shape not in proven
@@ -108,6 +139,17 @@ def survey(texts: Iterable[str]) -> Labels:
     return Labels(
         frozenset(proven | {shape for shape, count in seen.items() if _common(shape, count, total)})
     )
+
+
+def _of_bracket(text: str, label: Label, end: int) -> list[str]:
+    """What a line with a bare bracket proves: whether a blank belongs to it, and whether it is a local rank."""
+    start, shape = end, _BRACKET_SHAPE
+    if _PROOF.match(text, end) is None:
+        start, shape = end + 1, _SPACED_SHAPE
+        if text[end : end + 1] != " " or _PROOF.match(text, start) is None:
+            return []
+    inner = _INNER_RANK.match(text, start)
+    return [shape, _LOCAL_SHAPE] if inner is not None and int(inner[1]) != label.tags.rank else [shape]
 
 
 def _common(shape: str, count: int, total: int) -> bool:

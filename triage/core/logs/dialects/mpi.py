@@ -1,7 +1,9 @@
-"""mpirun's `--tag-output` labels, and the `[host:pid]` of Open MPI's and UCX's own messages.
+"""mpirun's `--tag-output` labels, those that SageMaker and Horovod make of or like them, and the `[host:pid]` of Open MPI's and
+UCX's own messages.
 
 Open MPI up to 4 prints `[job,rank]<stderr>:` with no blank (orte/mca/iof/base/iof_base_output.c), PRRTE
-`[prterun-host-12@1,290]<stderr>: `. The second number is the rank in the job.
+`[prterun-host-12@1,290]<stderr>: `. The second number is the rank in the job. sagemaker_training
+rewrites it as `[1,mpirank:3,algo-2]<stderr>`; horovod/runner/common/util/safe_shell_exec.py puts `[3]<stderr>:`.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from triage.core.logs.record import Tags
 
 _TAG = re.compile(r"\[(?:([^\]\s@]{1,80})@)?\d{1,9},(\d{1,7})\](?:\[[^\]]{1,64}\])?<std(?:err|out|diag)>: ?")
 _OLD_TAG = re.compile(r"\[\d{1,9},(\d{1,7})\](?:\[[^\]]{1,64}\])?<std(?:err|out|diag)>:")
+_SAGEMAKER = re.compile(r"\[\d{1,9},mpirank:(\d{1,7}),(algo-\d{1,5})\]<std(?:err|out)>:")
+_HOROVOD = re.compile(r"\[(\d{1,7})\]<std(?:err|out)>:")
 _PROCESS = re.compile(r"\[([A-Za-z][\w.-]{0,62}):(\d{2,8})(?::\d{1,8}:\d{1,8})?\] ")
 _FILE = re.compile(r"\.(?:py|cpp|cc|c|cu|h|hpp|cuh|rs|go|pyx)$")
 
@@ -23,6 +27,12 @@ def _tag(text: str) -> Stripped | None:
     old = _OLD_TAG.match(text)
     if old is not None:
         return Stripped(text[old.end() :], rank_tags(int(old[1])))
+    sagemaker = _SAGEMAKER.match(text)
+    if sagemaker is not None:
+        return Stripped(text[sagemaker.end() :], Tags(rank=int(sagemaker[1]), node=sagemaker[2]))
+    horovod = _HOROVOD.match(text)
+    if horovod is not None:
+        return Stripped(text[horovod.end() :], rank_tags(int(horovod[1])))
     match = _TAG.match(text)
     if match is None:
         return None
@@ -47,6 +57,9 @@ MPIRUN = Dialect(
         ),
         Sample("[1,0]<stdout>:    x = 1", "    x = 1", Tags(rank=0)),
         Sample("[prterun-gpu1-77@1,3]<stderr>: Traceback", "Traceback", Tags(rank=3)),
+        Sample("[1,mpirank:3,algo-2]<stderr>:ValueError: x", "ValueError: x", Tags(rank=3, node="algo-2")),
+        Sample("[3]<stderr>:  File x", "  File x", Tags(rank=3)),
+        Sample("[3]<file>: x", "[3]<file>: x", taken=False),
     ),
 )
 

@@ -1,0 +1,1 @@
+"""What Megatron-LM requires of a launch, judged before the queue does."""

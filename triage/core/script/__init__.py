@@ -1,0 +1,1 @@
+"""Reads hand-written sbatch scripts without running anything of them."""

@@ -1,0 +1,334 @@
+"""Expansion: the parts of a word with the variables of a state, to fields as bash would split them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from triage.core.script import patterns
+from triage.core.script.arithmetic import arithmetic, number
+from triage.core.script.holes import HOSTS, FIRST_HOST, Holes, Value, elements, flat, known, symbols
+from triage.core.script.limits import VALUE, Budget
+from triage.core.script.state import Field, State
+from triage.core.script.tree import Part, Word
+from triage.core.script.words import Lines, read_word
+
+_PARAMETER = re.compile(
+    r"(!|#(?=[A-Za-z_0-9@*]))?([A-Za-z_]\w*|\d+|[@*#?$!-])(?:\[([^\]]*)\])?(.*)", re.DOTALL | re.ASCII
+)
+_OPERATOR = re.compile(r":?[-=+?]|##?|%%?|//?|\^\^?|,,?|:|@", re.DOTALL)
+_RANGE = re.compile(r"(.*?)\{(-?\d{1,6})\.\.(-?\d{1,6})\}(.*)", re.DOTALL)
+_MOST_RANGE = 256
+_SINGLE = frozenset({HOSTS})
+"""Symbols that stand for several words; all others are one."""
+
+
+class Expander:
+    """Expands words. Knows the world outside the script only through `outside` and `run`."""
+
+    def __init__(
+        self,
+        holes: Holes,
+        budget: Budget,
+        outside: Callable[[str], str | None],
+        run: Callable[[str, State, int], str],
+    ) -> None:
+        self.holes = holes
+        self.budget = budget
+        self.outside = outside
+        """What a variable holds that the script does not set (`SLURM_NNODES`), `None` if that is not known."""
+        self.run = run
+        """What a command substitution gives."""
+
+    # -- words ---------------------------------------------------------------------------------------------------
+
+    def fields(self, words: tuple[Word, ...], state: State) -> list[Field]:
+        """The fields of some words, unquoted expansions split."""
+        found: list[Field] = []
+        for word in words:
+            found += self._fields(word, state)
+        return found
+
+    def text(self, word: Word, state: State) -> str:
+        """A word as one text, as on the right of an assignment: nothing is split."""
+        pieces = []
+        for part in word:
+            values, _ = self._part(part, state)
+            pieces.append(" ".join(values))
+        return self.bounded("".join(pieces))
+
+    def bounded(self, text: str) -> str:
+        self.budget.spend(len(text) + 1)
+        return text if len(text) <= VALUE else self.holes.unknown("the value is too long")
+
+    def _fields(self, word: Word, state: State) -> list[Field]:
+        found: list[Field] = []
+        current: str | None = None
+        quoted, line = False, word[0].line if word else 0
+
+        def finish() -> None:
+            nonlocal current, quoted
+            if current is not None:
+                found.append(Field(self.bounded(current), line, not quoted and self._many(current)))
+            current, quoted = None, False
+
+        for part in word:
+            values, source = self._part(part, state)
+            if part.quoted:
+                for index, value in enumerate(values):
+                    if index:
+                        finish()
+                    current, quoted = (current or "") + value, True
+                    line = source if index or len(word) == 1 else line
+                continue
+            for index, value in enumerate(values):
+                if index:
+                    finish()
+                if part.kind == "text":
+                    current = (current or "") + value
+                    continue
+                pieces = value.split()
+                if value[:1].isspace():
+                    finish()
+                for place, piece in enumerate(pieces):
+                    if place:
+                        finish()
+                    line = source if current is None else line
+                    current = (current or "") + piece
+                if value[-1:].isspace():
+                    finish()
+            line = line if current is not None else part.line
+        finish()
+        return self._ranges(found)
+
+    def _many(self, text: str) -> bool:
+        marks = symbols(text)
+        return len(marks) > 0 and all(mark in marks for mark in text) and not (
+            len(text) == 1 and ord(text) < 0xF0040 and text not in _SINGLE
+        )
+
+    def _ranges(self, found: list[Field]) -> list[Field]:
+        """`{0..7}`, alone of bash's braces: others are seldom meant in arguments of programs."""
+        result: list[Field] = []
+        for item in found:
+            match = _RANGE.fullmatch(item.text) if "{" in item.text else None
+            if match is None or abs(int(match[3]) - int(match[2])) >= _MOST_RANGE:
+                result.append(item)
+                continue
+            low, high = int(match[2]), int(match[3])
+            step = 1 if high >= low else -1
+            result += [Field(f"{match[1]}{value}{match[4]}", item.line) for value in range(low, high + step, step)]
+        return result
+
+    # -- parts ---------------------------------------------------------------------------------------------------
+
+    def _part(self, part: Part, state: State) -> tuple[tuple[str, ...], int]:
+        """The values of a part (several only for arrays), and the line where they come from."""
+        if part.kind == "text":
+            return (part.text,), part.line
+        if part.kind == "parameter":
+            values = self.parameter(part.text, state, part.line)
+            match = _PARAMETER.match(part.text)
+            return values, state.lines.get(match[2], part.line) if match else part.line
+        if part.kind == "arithmetic":
+            return (self.arithmetic(part.text, state, part.line),), part.line
+        if part.kind == "command":
+            return (self.bounded(self.run(part.text, state, part.line)),), part.line
+        return (self.holes.unknown("a process substitution"),), part.line
+
+    def arithmetic(self, text: str, state: State, line: int) -> str:
+        expanded = self.text(read_argument(text, line), state)
+        if not known(expanded):
+            return self.holes.unknown(self.holes.reason(expanded))
+        missing: list[str] = []
+
+        def lookup(name: str) -> int | None:
+            value = self.variable(name, state)
+            found = 0 if value == "" else number(value)
+            if found is None:
+                missing.append(value)
+            return found
+
+        result = arithmetic(expanded, lookup)
+        if result is not None:
+            return str(result)
+        reason = self.holes.reason(missing[0]) if missing else ""
+        return self.holes.unknown(reason or f"$(({expanded[:60]})) is not understood")
+
+    def variable(self, name: str, state: State) -> str:
+        """What `$NAME` gives."""
+        value = self.value(name, state)
+        if value is None:
+            return self.holes.unknown(f"{name} is not set in the script")
+        return flat(value)
+
+    def value(self, name: str, state: State) -> Value | None:
+        """What a variable holds, `None` where the script does not set it."""
+        if name in state.variables:
+            return state.variables[name]
+        if name in state.removed:
+            return ""
+        if name == "PWD":
+            return state.directory or self.outside("SLURM_SUBMIT_DIR")
+        if name in ("@", "*") or name.isdigit():
+            return self._positional(name, state)
+        if name == "#":
+            return None if state.arguments is None else str(len(state.arguments))
+        return self.outside(name)
+
+    def _positional(self, name: str, state: State) -> Value | None:
+        if state.arguments is None or name == "0":
+            return None
+        if name in ("@", "*"):
+            return state.arguments
+        index = int(name[:6])
+        return state.arguments[index - 1] if index <= len(state.arguments) else ""
+
+    def parameter(self, inner: str, state: State, line: int) -> tuple[str, ...]:
+        """`${...}`, given what stands between the braces."""
+        match = _PARAMETER.fullmatch(inner.strip() if inner[:1].isspace() else inner)
+        if match is None:
+            return (self.holes.unknown(f"${{{inner[:40]}}} is not understood"),)
+        mark, name, index, rest = match.groups()
+        every = index in ("@", "*") or (name in ("@", "*") and mark != "#")
+        value = self.value(name, state)
+        if mark == "!":
+            return self._indirect(name, index, value, state)
+        if mark == "#":
+            return (self._length(value, every=index in ("@", "*") or name in ("@", "*")),)
+        if index is not None and not every:
+            value = self._element(value, index, state, line)
+        if not rest:
+            if value is None:
+                return (self.holes.unknown(f"{name} is not set in the script"),)
+            return tuple(elements(value)) if every else (flat(value),)
+        operator = _OPERATOR.match(rest)
+        if operator is None:
+            return (self.holes.unknown(f"${{{inner[:40]}}} is not understood"),)
+        argument = rest[operator.end() :]
+        if operator[0].strip(":") in ("-", "=", "+", "?") and operator[0] != ":":
+            return self._default(name, value, operator[0], argument, state, line, every=every)
+        if value is None:
+            return (self.holes.unknown(f"{name} is not set in the script"),)
+        values = elements(value) if every else (flat(value),)
+        if operator[0] == ":" and every:
+            return (self.holes.unknown(f"${{{inner[:40]}}} is not understood"),)
+        return tuple(self._changed(item, operator[0], argument, state, line) for item in values)
+
+    def _indirect(self, name: str, index: str | None, value: Value | None, state: State) -> tuple[str, ...]:
+        if index in ("@", "*") and value is not None:
+            return tuple(value) if isinstance(value, dict) else tuple(map(str, range(len(tuple(elements(value))))))
+        target = None if value is None else flat(value)
+        if target is None or not known(target) or not target.isidentifier():
+            return (self.holes.unknown(f"${{!{name}}}"),)
+        return (self.variable(target, state),)
+
+    def _length(self, value: Value | None, *, every: bool) -> str:
+        if value is None:
+            return self.holes.unknown("a length of what is not known")
+        if not every:
+            text = flat(value)
+            return str(len(text)) if known(text) else self.holes.unknown(self.holes.reason(text))
+        items = tuple(elements(value))
+        if len(items) == 1 and HOSTS in items[0]:
+            return self.outside("SLURM_NNODES") or self.holes.unknown("the number of nodes")
+        unsure = next((item for item in items if self._many(item)), None)
+        return str(len(items)) if unsure is None else self.holes.unknown(self.holes.reason(unsure))
+
+    def _element(self, value: Value | None, index: str, state: State, line: int) -> Value | None:
+        """`${A[i]}`."""
+        if value is None:
+            return None
+        if isinstance(value, dict):
+            key = self.text(read_argument(index, line), state)
+            if known(key):
+                return value.get(key, "")
+            return self.holes.unknown(self.holes.reason(key))
+        text = self.arithmetic(index, state, line)
+        items = tuple(elements(value))
+        place = number(text) if known(text) else None
+        if place is None:
+            return self.holes.unknown(self.holes.reason(text) or "an element that is not known")
+        if place == 0 and items and items[0] in (HOSTS, FIRST_HOST):
+            return FIRST_HOST
+        before = items[: place + 1] if place >= 0 else items[place:]
+        if any(self._many(item) for item in before):
+            return self.holes.unknown("an element of a list that is not known")
+        return items[place] if -len(items) <= place < len(items) else ""
+
+    def _default(
+        self, name: str, value: Value | None, operator: str, argument: str, state: State, line: int, *, every: bool
+    ) -> tuple[str, ...]:
+        """`${X:-d}` and its kin. A variable that nothing in the script sets counts as not set."""
+        text = None if value is None else flat(value)
+        if value is None and state.opaque:
+            return (self.holes.unknown(f"{name} may be set by what the script sources"),)
+        empty = text is None or (operator[0] == ":" and text == "")
+        if name in state.removed and operator[0] != ":":
+            empty = True
+        if operator[-1] == "+":
+            return ("",) if empty else (self.text(read_argument(argument, line), state),)
+        if not empty:
+            return tuple(elements(value)) if every and value is not None else (text or "",)
+        if operator[-1] == "?":
+            return (self.holes.unknown(f"{name} is not set in the script"),)
+        result = self.text(read_argument(argument, line), state)
+        if operator[-1] == "=" and name.isidentifier():
+            state.assign(name, result, line)
+        return (result,)
+
+    def _changed(self, text: str, operator: str, argument: str, state: State, line: int) -> str:
+        """`${X%p}`, `${X/p/r}`, `${X^^}`, `${X:1:2}` of a known text."""
+        if not known(text):
+            return self.holes.unknown(self.holes.reason(text))
+        self.budget.spend(len(text) + 1)
+        result: str | None = None
+        if operator in ("#", "##", "%", "%%"):
+            pattern = self.text(read_argument(argument, line), state)
+            remove = patterns.without_prefix if operator[0] == "#" else patterns.without_suffix
+            result = remove(text, pattern, longest=len(operator) == 2) if known(pattern) else None
+        elif operator in ("/", "//"):
+            result = self._replaced(text, argument, state, line, every=operator == "//")
+        elif operator in ("^^", ",,", "^", ","):
+            change = str.upper if operator[0] == "^" else str.lower
+            result = change(text) if len(operator) == 2 else change(text[:1]) + text[1:]
+        elif operator == ":":
+            result = self._slice(text, argument, state, line)
+        elif operator == "@":
+            result = text if argument in ("Q", "E") else None
+        return self.holes.unknown("an expansion that is not understood") if result is None else result
+
+    def _replaced(self, text: str, argument: str, state: State, line: int, *, every: bool) -> str | None:
+        old, _, new = argument.replace("\\/", "\0").partition("/")
+        old = self.text(read_argument(old.replace("\0", "/"), line), state)
+        new = self.text(read_argument(new.replace("\0", "/"), line), state)
+        if not known(old) or any(mark in old for mark in "*?[") or old[:1] in ("#", "%"):
+            return None
+        if not old or len(text) * len(new) > VALUE:
+            return text if not old else None
+        return text.replace(old, new, -1 if every else 1)
+
+    def _slice(self, text: str, argument: str, state: State, line: int) -> str | None:
+        first, _, second = argument.partition(":")
+        start = number(self.arithmetic(first, state, line))
+        length = number(self.arithmetic(second, state, line)) if second else None
+        if start is None or (second and length is None):
+            return None
+        start = max(0, len(text) + start) if start < 0 else start
+        return text[start:] if length is None else text[start : start + length if length >= 0 else length]
+
+
+def read_argument(text: str, line: int) -> Word:
+    """The word behind an operator inside `${}`, which may hold blanks."""
+    if not any(mark in text for mark in "$`\\'\""):
+        return (Part("text", text, True, line),)
+    parts: list[Part] = []
+    lines, position = Lines(text, line), 0
+    while position < len(text):
+        more, after = read_word(text, position, lines)
+        parts += more
+        if after == position:
+            parts.append(Part("text", text[position], False, line))
+            after += 1
+        position = after
+    return tuple(parts)

@@ -1,0 +1,120 @@
+"""Values with holes: text of which parts are not known, as ordinary strings.
+
+A part that cannot be resolved stands in the text as one character of Unicode's private plane 15, so that quoting,
+splitting and patterns work on it as on any text. The first characters are symbols: values that are not known before
+the job runs, but of which it is known what they mean (`SLURM_NODEID`). The others carry a reason each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_FIRST = 0xF0000
+_MOST = 4096
+
+FIRST_HOST = chr(_FIRST)
+"""The first host of the allocation, by name or address."""
+HOSTS = chr(_FIRST + 1)
+"""All hosts of the allocation, one word each (`scontrol show hostnames`)."""
+NODE_LIST = chr(_FIRST + 2)
+"""`SLURM_JOB_NODELIST`."""
+OWN_HOST = chr(_FIRST + 3)
+"""The host on which the command runs."""
+NODE_ID = chr(_FIRST + 4)
+"""The number of the node within the step: `SLURM_NODEID`, or `SLURM_PROCID` with one task per node."""
+TASK_ID = chr(_FIRST + 5)
+"""`SLURM_PROCID`, the number of the task within the step."""
+LOCAL_ID = chr(_FIRST + 6)
+JOB_ID = chr(_FIRST + 7)
+NODES = chr(_FIRST + 8)
+"""The number of nodes, where no directive says it."""
+GPUS = chr(_FIRST + 9)
+"""The number of GPUs of a node, as `nvidia-smi -L` counts them."""
+HOME = chr(_FIRST + 10)
+USER = chr(_FIRST + 11)
+SUBMIT_DIR = chr(_FIRST + 12)
+"""The folder from which the job was submitted, in which it starts."""
+TEMPORARY = chr(_FIRST + 13)
+"""`TMPDIR` and its kin: storage of the node."""
+TASKS = chr(_FIRST + 14)
+"""The number of tasks of the step, `SLURM_NTASKS`."""
+
+_NAMES = {
+    FIRST_HOST: "the first host", HOSTS: "the hosts", NODE_LIST: "SLURM_JOB_NODELIST", OWN_HOST: "the own host",
+    NODE_ID: "SLURM_NODEID", TASK_ID: "SLURM_PROCID", LOCAL_ID: "SLURM_LOCALID", JOB_ID: "SLURM_JOB_ID",
+    NODES: "SLURM_NNODES", GPUS: "the GPUs of the node", HOME: "HOME", USER: "USER",
+    SUBMIT_DIR: "SLURM_SUBMIT_DIR", TEMPORARY: "TMPDIR", TASKS: "SLURM_NTASKS",
+}  # fmt: skip
+_DYNAMIC = _FIRST + 64
+_HOLE = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + 0xFFFF)}]")
+
+Array = tuple[str, ...]
+Table = dict[str, str]
+Value = str | Array | Table
+"""What a variable holds: a text, an indexed array, or an associative one."""
+
+
+class Holes:
+    """Hands out one character for each reason why something is not known."""
+
+    def __init__(self) -> None:
+        self._by_reason: dict[str, str] = {}
+        self._reasons: list[str] = []
+
+    def unknown(self, reason: str) -> str:
+        """A hole with that reason; many scripts' worth of different reasons share the last one."""
+        reason = reason[:200]
+        hole = self._by_reason.get(reason)
+        if hole is None:
+            if len(self._reasons) >= _MOST:
+                return chr(_DYNAMIC + _MOST - 1)
+            hole = self._by_reason[reason] = chr(_DYNAMIC + len(self._reasons))
+            self._reasons.append(reason)
+        return hole
+
+    def reason(self, text: str) -> str:
+        """Why the first hole of a text is not known."""
+        match = _HOLE.search(text)
+        if match is None:
+            return ""
+        if match[0] in _NAMES:
+            return f"{_NAMES[match[0]]} is known only when the job runs"
+        index = ord(match[0]) - _DYNAMIC
+        return self._reasons[index] if 0 <= index < len(self._reasons) else "not known"
+
+
+def clean(text: str) -> str:
+    """Input without characters that would read as holes."""
+    return _HOLE.sub("\ufffd", text)
+
+
+def known(text: str) -> bool:
+    """Whether nothing of it is missing."""
+    return text.isascii() or _HOLE.search(text) is None
+
+
+def symbols(text: str) -> frozenset[str]:
+    """The symbols (and other holes) in a text."""
+    return frozenset() if text.isascii() else frozenset(_HOLE.findall(text))
+
+
+def readable(text: str) -> str:
+    """For a message: holes as `<SLURM_NODEID>` or `<?>`."""
+    return text if text.isascii() else _HOLE.sub(lambda match: f"<{_NAMES.get(match[0], '?')}>", text)
+
+
+def flat(value: Value) -> str:
+    """What `$NAME` gives: the text, or an array's first element."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return value.get("0", "")
+    return value[0] if value else ""
+
+
+def elements(value: Value) -> Iterable[str]:
+    """What `${NAME[@]}` gives."""
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value.values()) if isinstance(value, dict) else value
