@@ -108,7 +108,9 @@ def speed(order: Sequence[str], text: bytes) -> float:
 
 def main() -> None:
     """Print the speed of the present order, a better one, and its speed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("logs", nargs="+", type=Path)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
@@ -116,7 +118,9 @@ def main() -> None:
     rng = random.Random(options.seed)
     order = best_order(ANCHORS, Model(texts, rng), rng)
     text = max(texts, key=len)
-    print(f"{len(Anchors().literals)} literals; now {speed(ANCHORS, text):.1f} GB/s; in this order {speed(order, text):.1f} GB/s:")
+    print(
+        f"{len(Anchors().literals)} literals; now {speed(ANCHORS, text):.1f} GB/s; in this order {speed(order, text):.1f} GB/s:"
+    )
     print(", ".join(f'"{one}"' if '"' not in one else f"'{one}'" for one in order))
 
 

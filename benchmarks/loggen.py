@@ -160,11 +160,22 @@ def _storm_head() -> bytes:
 def _storm_lines(rng: random.Random, count: int) -> Iterator[bytes]:
     kinds: tuple[Callable[[], bytes], ...] = (
         lambda: b"ERROR:megatron.core.utils:request %d failed: Connection refused\n" % rng.randrange(10**9),
-        lambda: b"[rank0]:[E1201 11:00:00.%09d ProcessGroupNCCL.cpp:681] [Rank 0] error %s in work %d\n"
-        % (rng.randrange(10**9), rng.randbytes(6).hex().encode(), rng.randrange(10**6)),
-        lambda: b"RuntimeError: %s timed out after %d ms\n" % (rng.randbytes(8).hex().encode(), rng.randrange(10**4)),
-        lambda: b"gpu00: task %d: Killed (error code %s)\n" % (rng.randrange(64), rng.randbytes(4).hex().encode()),
-        lambda: _SURVIVED if rng.random() < 0.05 else b"fatal error: cannot open file shard_%s\n" % rng.randbytes(5).hex().encode(),
+        lambda: (
+            b"[rank0]:[E1201 11:00:00.%09d ProcessGroupNCCL.cpp:681] [Rank 0] error %s in work %d\n"
+            % (rng.randrange(10**9), rng.randbytes(6).hex().encode(), rng.randrange(10**6))
+        ),
+        lambda: (
+            b"RuntimeError: %s timed out after %d ms\n"
+            % (rng.randbytes(8).hex().encode(), rng.randrange(10**4))
+        ),
+        lambda: (
+            b"gpu00: task %d: Killed (error code %s)\n" % (rng.randrange(64), rng.randbytes(4).hex().encode())
+        ),
+        lambda: (
+            _SURVIVED
+            if rng.random() < 0.05
+            else b"fatal error: cannot open file shard_%s\n" % rng.randbytes(5).hex().encode()
+        ),
     )
     for _ in range(count):
         yield kinds[rng.randrange(len(kinds))]()
@@ -222,4 +233,6 @@ def _end(rank: int, step: int) -> bytes:
         return _OOM
     late = START + timedelta(seconds=SECONDS_PER_STEP * step + 602)
     glog = late.strftime("%m%d %H:%M:%S") + f".{rank:09d}"
-    return _TIMEOUT.format(rank=rank, glog=glog, seq=step * 40 + 1, done=step * 40, late=12 + rank % 900).encode()
+    return _TIMEOUT.format(
+        rank=rank, glog=glog, seq=step * 40 + 1, done=step * 40, late=12 + rank % 900
+    ).encode()

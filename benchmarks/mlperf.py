@@ -81,7 +81,9 @@ def blobs(repository: str) -> Iterator[Blob]:
 
 def content(blob: Blob) -> bytes:
     """Its bytes; none where the repository is a partial copy without it."""
-    return subprocess.run(["git", "-C", blob.repository, "cat-file", "blob", blob.object], capture_output=True).stdout
+    return subprocess.run(
+        ["git", "-C", blob.repository, "cat-file", "blob", blob.object], capture_output=True
+    ).stdout
 
 
 def explained(blob: Blob) -> Result | None:
@@ -100,12 +102,21 @@ def explained(blob: Blob) -> Result | None:
         file.write_bytes(data)
         try:
             verdict = explain([file])
-            said = (verdict.category, verdict.rule or "", verdict.confidence, verdict.ended, verdict.summary, verdict.reasons)
+            said = (
+                verdict.category,
+                verdict.rule or "",
+                verdict.confidence,
+                verdict.ended,
+                verdict.summary,
+                verdict.reasons,
+            )
         except TriageError as error:
             said = ("no log", "", "", False, str(error), ())
         except Exception:
             said = ("crash", "", "", False, traceback.format_exc(limit=-4), ())
-    return Result(blob.repository, blob.path, len(data), status, *said, seconds=round(time.perf_counter() - start, 2))
+    return Result(
+        blob.repository, blob.path, len(data), status, *said, seconds=round(time.perf_counter() - start, 2)
+    )
 
 
 def run(wanted: Sequence[Blob], out: Path, workers: int) -> None:
@@ -144,7 +155,9 @@ def table(results: Iterable[Result]) -> str:
 
 def main() -> None:
     """Explain, then print the table and whatever looks wrong."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("repositories", nargs="+")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--workers", type=int, default=2)
@@ -157,7 +170,9 @@ def main() -> None:
     print(table(results))
     for one in sorted(results, key=lambda r: (r.suspicious, r.path)):
         if one.suspicious:
-            print(f"\n{one.suspicious}: {one.path} ({one.size} bytes, {one.seconds} s)\n    {one.category} {one.rule} {one.confidence}: {one.summary[:300]}")
+            print(
+                f"\n{one.suspicious}: {one.path} ({one.size} bytes, {one.seconds} s)\n    {one.category} {one.rule} {one.confidence}: {one.summary[:300]}"
+            )
 
 
 if __name__ == "__main__":

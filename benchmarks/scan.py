@@ -24,7 +24,14 @@ from measure import Run, run
 
 from triage.core.cause.ranges import fold
 
-TRIAGE = [sys.executable, "-c", "import sys; from triage.cli.main import main; sys.exit(main())", "explain", "--format", "json"]
+TRIAGE = [
+    sys.executable,
+    "-c",
+    "import sys; from triage.cli.main import main; sys.exit(main())",
+    "explain",
+    "--format",
+    "json",
+]
 FAILED = 10
 MANY, MANY_SIZE = 32_768, 4 << 10
 STORM_SIZE = 200_000_000
@@ -43,7 +50,9 @@ def checked(result: Run, ranks: int, culprit: int, downstream: str) -> dict[str,
     """The verdict, if it is the right one; ends the benchmark if not."""
     verdict: dict[str, Any] = json.loads(result.output) if result.output else {}
     root = verdict.get("root") or {}
-    said = {name for one in verdict.get("downstream", []) if one["category"] == "nccl" for name in [one["ranks"]]}
+    said = {
+        name for one in verdict.get("downstream", []) if one["category"] == "nccl" for name in [one["ranks"]]
+    }
     right = verdict.get("category") == "oom" and root.get("rank") == culprit and result.code == FAILED
     if not right or (downstream and downstream not in said):
         sys.exit(
@@ -93,7 +102,9 @@ def made(folder: Path, make: Callable[[Path], None]) -> Path:
 
 def main() -> None:
     """Print a Markdown table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--gb", nargs="*", type=float, default=[0.2, 2.0])
     parser.add_argument("--many", action="store_true", help=f"also {MANY} files of 4 KB")
     parser.add_argument("--storm", action="store_true", help="also 200 MB in which every line is an error")
@@ -104,7 +115,10 @@ def main() -> None:
     try:
         patterns = base / "literals"
         patterns.write_text(literals())
-        print("| input | ripgrep | CPU | triage | CPU | ratio | peak memory |\n|---|---|---|---|---|---|---|", flush=True)
+        print(
+            "| input | ripgrep | CPU | triage | CPU | ratio | peak memory |\n|---|---|---|---|---|---|---|",
+            flush=True,
+        )
         for size in options.gb:
             folder = made(base / "logs", lambda to, size=size: loggen.write_ranks(to, int(size * 1e9)))  # type: ignore[misc]
             theirs, ours = against_ripgrep(folder, patterns, options.runs)
@@ -113,7 +127,10 @@ def main() -> None:
         if options.many:
             folder = made(base / "logs", lambda to: loggen.write_many(to, MANY, MANY_SIZE))
             ours = alone(folder, 1, MANY, loggen.CULPRIT)
-            print(f"| {MANY} files of 4 KB | | | {best(ours):.2f} s | {cpu(ours)} | | {peak(ours)} |", flush=True)
+            print(
+                f"| {MANY} files of 4 KB | | | {best(ours):.2f} s | {cpu(ours)} | | {peak(ours)} |",
+                flush=True,
+            )
         if options.storm:
             folder = made(base / "logs", lambda to: loggen.write_storm(to, STORM_SIZE))
             ours = alone(folder, 1, 1, 0)

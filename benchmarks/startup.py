@@ -26,7 +26,9 @@ def installed(folder: Path) -> Path:
     subprocess.run([sys.executable, "-m", "venv", os.fspath(folder / "venv")], check=True)
     binaries = folder / "venv" / "bin"
     pip = [os.fspath(binaries / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", os.fspath(folder), os.fspath(HERE)], check=True)
+    subprocess.run(
+        [*pip, "wheel", "--no-deps", "--wheel-dir", os.fspath(folder), os.fspath(HERE)], check=True
+    )
     (wheel,) = folder.glob("*.whl")
     subprocess.run([*pip, "install", os.fspath(wheel)], check=True)
     return binaries
@@ -34,7 +36,9 @@ def installed(folder: Path) -> Path:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=20)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -50,7 +54,9 @@ def main() -> None:
             runs = [run(command) for _ in range(options.runs)]
             seconds = [one.seconds for one in runs]
             peak = max(one.peak for one in runs) / 1e6
-            print(f"| `{name}` | {median(seconds):.3f} s | {min(seconds):.3f} s | {peak:.0f} MB |", flush=True)
+            print(
+                f"| `{name}` | {median(seconds):.3f} s | {min(seconds):.3f} s | {peak:.0f} MB |", flush=True
+            )
 
 
 if __name__ == "__main__":

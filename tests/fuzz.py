@@ -72,7 +72,7 @@ def random_bytes(rng: random.Random) -> bytes:
 
 
 def printable_soup(rng: random.Random) -> bytes:
-    letters = b'aZ09 \t\n\r:|[]{}()<>=+-*/\\%#@!~^"\'.,;_'
+    letters = b"aZ09 \t\n\r:|[]{}()<>=+-*/\\%#@!~^\"'.,;_"
     return bytes(rng.choices(letters, k=rng.choice((10, 3_000, 40_000))))
 
 
@@ -118,7 +118,12 @@ def deep_group(rng: random.Random) -> bytes:
     lines = []
     for depth in range(rng.choice((20, 300))):
         bar = b"  | " * depth
-        lines.append(bar + b"  + Exception Group Traceback (most recent call last):\n" + bar + b"  | ExceptionGroup: x (1 sub-exception)\n")
+        lines.append(
+            bar
+            + b"  + Exception Group Traceback (most recent call last):\n"
+            + bar
+            + b"  | ExceptionGroup: x (1 sub-exception)\n"
+        )
         lines.append(bar + b"  +-+---------------- 1 ----------------\n")
     return b"".join(lines)
 
@@ -129,7 +134,19 @@ def nested_json(rng: random.Random) -> bytes:
 
 
 def huge_line(rng: random.Random) -> bytes:
-    piece = rng.choice((b"x", b"error ", b"Traceback (most recent call last):", b"\xe2\x94\x82 ", b"[rank1]: ", b"((((", b"\r10%|", b"1: ", b" "))
+    piece = rng.choice(
+        (
+            b"x",
+            b"error ",
+            b"Traceback (most recent call last):",
+            b"\xe2\x94\x82 ",
+            b"[rank1]: ",
+            b"((((",
+            b"\r10%|",
+            b"1: ",
+            b" ",
+        )
+    )
     return piece * (rng.choice((10_000, 3_000_000)) // len(piece)) + rng.choice((b"", b"\n"))
 
 
@@ -210,7 +227,7 @@ def fuzz(seed: int, seconds: float, only: int | None = None) -> Iterator[Failure
     """One result for each input, until the time is over; None is a sound one."""
     end = time.monotonic() + seconds
     number = only or 0
-    while only is None and time.monotonic() < end or only == number:
+    while (only is None and time.monotonic() < end) or only == number:
         logs, makers = made(seed, number)
         text = _run(logs, random.Random(number))
         yield Failure(seed, number, makers, text) if text else None
@@ -248,7 +265,9 @@ def peak_memory() -> int:
 
 def main() -> int:
     """Print every failure; exit 1 when there was one or memory grew."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="run this input alone")

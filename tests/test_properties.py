@@ -51,9 +51,7 @@ def seeded(*parts: object) -> random.Random:
 
 def same(left: Sequence[Log], right: Sequence[Log], *, naive: bool = False, but: Sequence[str] = ()) -> None:
     """The verdict on both is the same; `naive` reads the second with the slow twin."""
-    found = differences(
-        comparable(verdict_of(left), left), comparable(verdict_of(right, naive=naive), right)
-    )
+    found = differences(comparable(verdict_of(left), left), comparable(verdict_of(right, naive=naive), right))
     for name in but:
         found.pop(name, None)
     assert not found
@@ -105,10 +103,7 @@ def test_a_file_split_at_a_record_border(name: str) -> None:
 
 def record_border(log: Log, rng: random.Random) -> int | None:
     """A line's start that lies inside no event: what belongs together stays together."""
-    taken = [
-        (event.span.first, event.span.last)
-        for event in events_of(0, [Region(0, log.data)])
-    ]
+    taken = [(event.span.first, event.span.last) for event in events_of(0, [Region(0, log.data)])]
     starts = [m.end() for m in re.finditer(rb"\n", log.data)][:-1]
     rng.shuffle(starts)
     return next((at for at in starts if not any(first < at < last for first, last in taken)), None)

@@ -123,7 +123,9 @@ def watchdog(rank: int, seconds: float, seq: int = 7, ran_ms: int = 600_000) -> 
 def cancelled(seconds: float, why: str = "", what: str = "STEP 1234.0", host: str = "gpu1") -> str:
     """slurmstepd's word; `why` is empty for a scancel, or `TIME LIMIT`, `PREEMPTION` ..."""
     clock = at(seconds)[:19].replace(" ", "T")
-    return f"slurmstepd: error: *** {what} ON {host} CANCELLED AT {clock}{f' DUE TO {why}' if why else ''} ***"
+    return (
+        f"slurmstepd: error: *** {what} ON {host} CANCELLED AT {clock}{f' DUE TO {why}' if why else ''} ***"
+    )
 
 
 def summary(

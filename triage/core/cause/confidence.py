@@ -10,9 +10,7 @@ from triage.core.events.model import Trace
 from triage.core.rules.model import FALLBACK, WEAK
 
 
-def confidence_of(
-    selection: Selection, outcome: Outcome, root: Root | None, missing: frozenset[int]
-) -> str:
+def confidence_of(selection: Selection, outcome: Outcome, root: Root | None, missing: frozenset[int]) -> str:
     """`high`, `medium` or `low`."""
     if not outcome.failed:
         return "high" if outcome.ended and not outcome.unexplained else "low"

@@ -23,8 +23,7 @@ def _edge_holds(edge: CauseEdge, cause: Incident, effect: Incident, job: JobLog)
     if effect.bounds.before(cause.bounds):
         return False
     if edge.within is not None and (
-        effect.bounds.guess - cause.bounds.guess > edge.within
-        or _stopped_it(effect, cause, job)
+        effect.bounds.guess - cause.bounds.guess > edge.within or _stopped_it(effect, cause, job)
     ):
         return False
     if edge.same == "rank":

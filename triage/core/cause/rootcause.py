@@ -277,12 +277,18 @@ def _firm(candidates: list[Incident]) -> list[Incident]:
     firm = [c for c in candidates if not _is_soft(c)]
     if not firm:
         return candidates
-    return [c for c in candidates if c in firm or any(f.category == c.category and _may_be_one(c, f) for f in firm)]
+    return [
+        c
+        for c in candidates
+        if c in firm or any(f.category == c.category and _may_be_one(c, f) for f in firm)
+    ]
 
 
 def _is_soft(incident: Incident) -> bool:
     return all(
-        o.event.logged if isinstance(o.event, Trace) else isinstance(o.event, Message) and o.event.level[:1] in ("W", "I", "D")
+        o.event.logged
+        if isinstance(o.event, Trace)
+        else isinstance(o.event, Message) and o.event.level[:1] in ("W", "I", "D")
         for o in incident.occurrences
     )
 

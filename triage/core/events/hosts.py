@@ -10,8 +10,12 @@ from triage.core.logs.record import Record
 
 _HOST = r"([A-Za-z][\w-]{1,62}(?:\.[\w-]{1,62}){0,6})"
 _FORMS = (
-    re.compile(rf"^(?:Clearing cache|Running|Job \d+ starting|Starting|Launching) on (?:host |node )?{_HOST}\s*$"),
-    re.compile(rf"(?:^|\s)(?:Job \d+ starting on|SLURMD_NODENAME=|SLURM_JOB_NODELIST=|SLURM_NODELIST=){_HOST}\s*$"),
+    re.compile(
+        rf"^(?:Clearing cache|Running|Job \d+ starting|Starting|Launching) on (?:host |node )?{_HOST}\s*$"
+    ),
+    re.compile(
+        rf"(?:^|\s)(?:Job \d+ starting on|SLURMD_NODENAME=|SLURM_JOB_NODELIST=|SLURM_NODELIST=){_HOST}\s*$"
+    ),
     re.compile(rf"^(?:hostname|host|node(?:name)?) ?[:=] ?{_HOST}\s*$", re.IGNORECASE),
 )
 """A list with brackets names several hosts and matches none."""
@@ -26,6 +30,8 @@ def extract_hosts(stream: Sequence[Record], source: int) -> list[Facts]:
         for form in _FORMS:
             if match := form.search(record.text):
                 span = Span(source, record.offset, record.end)
-                found.append(Facts(span=span, tags=record.tags, values={"host": match[1]}, origin="environment"))
+                found.append(
+                    Facts(span=span, tags=record.tags, values={"host": match[1]}, origin="environment")
+                )
                 break
     return found

@@ -24,8 +24,10 @@ HEAD = 16 << 10
 HEAD_WHOLE = 1 << 10
 TAIL = 2 << 10
 """The last bytes are read whatever they hold."""
-PROBES = (12 << 10, 64 << 10)
-"""The last bytes of each block in which progress lines are looked for; the second where the first hold few."""
+PROBE = 64 << 10
+"""The last bytes in which progress lines are looked for."""
+QUICK_PROBE = 12 << 10
+"""The same within a stream, where they hold enough of them."""
 AROUND_TRACEBACK = 2 << 10
 AFTER_FRAME = 8 << 10
 AFTER_HIT = 512
@@ -168,6 +170,8 @@ class RegionFinder:
             self._block(rest)
         window = self._previous
         start = self._offset - len(window)
+        if len(window) > QUICK_PROBE:
+            self._remember_steps(window, start, PROBE)
         first = _line_start(window, max(0, len(window) - TAIL))
         self._extend(window, start, start + first, self._offset)
         self._finish_open()
@@ -199,7 +203,7 @@ class RegionFinder:
             self._hits(block, self._offset, hits)
         self._offset += len(block)
         self._previous = block if len(block) >= EDGE else keep + block
-        self._remember_steps(self._previous, self._offset - len(self._previous))
+        self._remember_steps(self._previous, self._offset - len(self._previous), QUICK_PROBE)
 
     def _early(self, keep: bytes, block: bytes, hits: list[Hit]) -> list[Hit]:
         """Judge the hits near the start of a block; returns the others."""
@@ -322,22 +326,21 @@ class RegionFinder:
             self._late_bytes -= len(self._late.popleft().data)
             self.passed_over += 1
 
-    def _remember_steps(self, window: bytes, start: int) -> None:
+    def _remember_steps(self, window: bytes, start: int, probe: int) -> None:
         """Keep the last progress lines of this window's end, if it has any."""
-        for probe in PROBES:
-            low = max(0, len(window) - probe)
-            found: dict[int, bytes] = {}
-            forms: dict[int, int] = {}
-            for which, at, end in reversed(self._anchors.progress(window[low:])):
-                if forms.get(which, 0) >= LAST_STEPS:
-                    continue
-                first = _line_start(window, low + at)
-                if start + first not in found:
-                    forms[which] = forms.get(which, 0) + 1
-                    found[start + first] = window[first : _line_end(window, low + end)]
-            if max(forms.values(), default=0) >= LAST_STEPS:
-                break
-        if found:
+        low = max(0, len(window) - probe)
+        found: dict[int, bytes] = {}
+        forms: dict[int, int] = {}
+        for which, at, end in reversed(self._anchors.progress(window[low:])):
+            if forms.get(which, 0) >= LAST_STEPS:
+                continue
+            first = _line_start(window, low + at)
+            if start + first not in found:
+                forms[which] = forms.get(which, 0) + 1
+                found[start + first] = window[first : _line_end(window, low + end)]
+        if probe < PROBE and low and max(forms.values(), default=0) < LAST_STEPS:
+            self._remember_steps(window, start, PROBE)
+        elif found:
             self._steps = found
 
     def _add_single_lines(self) -> None:

@@ -35,7 +35,7 @@ class Framework(enum.Enum):
     """Nothing says that it is Megatron: a program whose options merely look alike."""
 
 
-class Unresolved(Exception):  # noqa: N818
+class Unresolved(Exception):
     """A check asked for what is not known; it then says nothing. Never leaves the room: `preflight` catches it."""
 
 

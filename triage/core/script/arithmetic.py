@@ -39,7 +39,7 @@ def arithmetic(text: str, lookup: Callable[[str], int | None]) -> int | None:
     return value if reader.position == len(tokens) else None
 
 
-class _Unreadable(Exception):  # noqa: N818
+class _Unreadable(Exception):
     pass
 
 
@@ -103,7 +103,9 @@ class _Reader:
             raise _Unreadable
         token = self.tokens[self.position]
         self.position += 1
-        found = number(token) if token[0].isdigit() else self.lookup(token) if token[0].isidentifier() else None
+        found = (
+            number(token) if token[0].isdigit() else self.lookup(token) if token[0].isidentifier() else None
+        )
         if found is None:
             raise _Unreadable
         return found

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from triage.core.script import patterns
 from triage.core.script.arithmetic import arithmetic, number
-from triage.core.script.holes import HOSTS, FIRST_HOST, Holes, Value, elements, flat, known, symbols
+from triage.core.script.holes import FIRST_HOST, HOSTS, Holes, Value, elements, flat, known, symbols
 from triage.core.script.limits import VALUE, Budget
 from triage.core.script.state import Field, State
 from triage.core.script.tree import Part, Word
@@ -103,8 +103,10 @@ class Expander:
 
     def _many(self, text: str) -> bool:
         marks = symbols(text)
-        return len(marks) > 0 and all(mark in marks for mark in text) and not (
-            len(text) == 1 and ord(text) < 0xF0040 and text not in _SINGLE
+        return (
+            len(marks) > 0
+            and all(mark in marks for mark in text)
+            and not (len(text) == 1 and ord(text) < 0xF0040 and text not in _SINGLE)
         )
 
     def _ranges(self, found: list[Field]) -> list[Field]:
@@ -117,7 +119,9 @@ class Expander:
                 continue
             low, high = int(match[2]), int(match[3])
             step = 1 if high >= low else -1
-            result += [Field(f"{match[1]}{value}{match[4]}", item.line) for value in range(low, high + step, step)]
+            result += [
+                Field(f"{match[1]}{value}{match[4]}", item.line) for value in range(low, high + step, step)
+            ]
         return result
 
     # -- parts ---------------------------------------------------------------------------------------------------
@@ -217,7 +221,11 @@ class Expander:
 
     def _indirect(self, name: str, index: str | None, value: Value | None, state: State) -> tuple[str, ...]:
         if index in ("@", "*") and value is not None:
-            return tuple(value) if isinstance(value, dict) else tuple(map(str, range(len(tuple(elements(value))))))
+            return (
+                tuple(value)
+                if isinstance(value, dict)
+                else tuple(map(str, range(len(tuple(elements(value))))))
+            )
         target = None if value is None else flat(value)
         if target is None or not known(target) or not target.isidentifier():
             return (self.holes.unknown(f"${{!{name}}}"),)
@@ -257,7 +265,15 @@ class Expander:
         return items[place] if -len(items) <= place < len(items) else ""
 
     def _default(
-        self, name: str, value: Value | None, operator: str, argument: str, state: State, line: int, *, every: bool
+        self,
+        name: str,
+        value: Value | None,
+        operator: str,
+        argument: str,
+        state: State,
+        line: int,
+        *,
+        every: bool,
     ) -> tuple[str, ...]:
         """`${X:-d}` and its kin. A variable that nothing in the script sets counts as not set."""
         text = None if value is None else flat(value)

@@ -18,7 +18,7 @@ UNROLLED = 64
 """Turns of a loop over known words that are followed one by one."""
 
 
-class Exhausted(Exception):  # noqa: N818
+class Exhausted(Exception):
     """A limit is reached: the rest of the script is not evaluated. Never leaves the room."""
 
 

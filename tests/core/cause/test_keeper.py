@@ -1,0 +1,87 @@
+"""What is kept of a source stays small, and keeps what matters."""
+
+from __future__ import annotations
+
+from tests.support import engine
+from triage.core.cause.keeper import ALIKE, KINDS, STEPS_KEPT, Keeper
+from triage.core.events.model import Exit, Interval, Link, Message, Progress, Span, Trace
+from triage.core.logs.record import Stamp, Tags
+
+
+def trace(place: int, message: str, rank: int | None = None) -> Trace:
+    return Trace(Span(0, place, place + 5), Tags(rank=rank), links=(Link("ValueError", message),))
+
+
+def keeper() -> Keeper:
+    return Keeper(engine())
+
+
+def test_of_a_storm_the_first_ones_and_the_last_are_kept() -> None:
+    kept = keeper()
+    kept.add(trace(10 * n, f"sample {n} is broken") for n in range(5000))
+    places = [k.event.span.first for k in kept.kept()]
+    assert places == [0, 10, 20, 30, 49990]
+    assert len(places) == ALIKE + 1
+
+
+def test_a_rare_failure_inside_a_storm_is_not_lost() -> None:
+    kept = keeper()
+    kept.add(trace(10 * n, "loss is nan" if n == 2500 else f"sample {n} is broken") for n in range(5000))
+    assert 25000 in [k.event.span.first for k in kept.kept()]
+
+
+def test_each_rank_keeps_its_own_first() -> None:
+    kept = keeper()
+    kept.add(trace(10 * n, "broken", rank=n % 64) for n in range(5000))
+    assert {k.event.tags.rank for k in kept.kept()} == set(range(64))
+
+
+def test_ever_new_failures_do_not_grow_without_bound() -> None:
+    kept = keeper()
+    kept.add(Exit(Span(0, n, n + 1), by="srun", pid=n, exitcode=1) for n in range(KINDS + 500))
+    places = [k.event.span.first for k in kept.kept()]
+    assert len(places) == KINDS + 1
+    assert places[-1] == KINDS + 499
+
+
+def test_of_iterations_the_last_ones_are_kept() -> None:
+    kept = keeper()
+    kept.add(Progress(Span(0, n, n + 1), iteration=n) for n in range(10_000))
+    steps = [k.event for k in kept.kept()]
+    assert STEPS_KEPT <= len(steps) <= 2 * STEPS_KEPT
+    assert steps[-1].span.first == 9999
+
+
+def test_lines_that_no_rule_knows_are_not_kept() -> None:
+    kept = keeper()
+    kept.add([Message(Span(0, 0, 5), text="all is well")])
+    assert kept.kept() == []
+
+
+def test_a_python_warning_is_no_failure_whatever_its_words() -> None:
+    kept = keeper()
+    text = "/a/b.py:3: UserWarning: *** STEP 1.0 ON n1 CANCELLED AT 2026-12-01T10:00:00 DUE TO TIME LIMIT ***"
+    kept.add([Message(Span(0, 0, 5), text=text)])
+    assert kept.kept() == []
+    kept.add([Message(Span(0, 0, 5), text=text.partition("Warning: ")[2])])
+    assert [k.deciding and k.deciding.rule.id for k in kept.kept()] == ["timeout/time-limit"]
+
+
+def test_the_latest_stamp_ignores_utc_ones() -> None:
+    kept = keeper()
+    kept.add([Message(Span(0, 0, 5), when=Interval(at=Stamp("local", 10.0)), text="a")])
+    kept.add([Message(Span(0, 9, 12), when=Interval(at=Stamp("utc", 99.0, utc=True)), text="b")])
+    assert kept.last_stamp is not None
+    assert kept.last_stamp.text == "local"
+
+
+def test_a_cause_in_the_chain_decides_over_the_symptom_that_wraps_it() -> None:
+    kept = keeper()
+    chain = (
+        Link("torch.OutOfMemoryError", "CUDA out of memory. Tried to allocate 2.00 GiB."),
+        Link("torch.distributed.DistBackendError", "NCCL error: remote process exited", relation="context"),
+    )
+    kept.add([Trace(Span(0, 0, 5), links=chain)])
+    (one,) = kept.kept()
+    assert one.deciding is not None
+    assert (one.deciding.rule.category, one.deciding.link) == ("oom", 0)
