@@ -28,7 +28,8 @@ def confidence_of(selection: Selection, outcome: Outcome, root: Root | None, mis
         doubts += 1
     if outcome.culprit is not None and outcome.culprit.rank is None and outcome.culprit.node is None:
         doubts += 1
-    if outcome.unexplained or not selection.ordered:
+    rivals = {i.category for i in (*outcome.unexplained, *(() if selection.ordered else selection.rivals))}
+    if rivals - {outcome.category} or not (selection.ordered or selection.rivals):
         doubts += 1
     doubts += bool(missing)
     if outcome.occurrence is not None and isinstance(outcome.occurrence.event, Trace):

@@ -40,6 +40,8 @@ class Selection:
     reasons: tuple[Reason, ...] = ()
     named: Incident | None = None
     """The line that the root's traceback speaks for, where it knows a rank that the traceback does not."""
+    rivals: tuple[Incident, ...] = ()
+    """The other candidates of which time does not say that the root came before them."""
     ordered: bool = True
     """False when time does not say that the root came before the other candidates."""
 
@@ -62,7 +64,8 @@ def select(job: JobLog) -> Selection:
             survived=tuple(i for i, _ in gone),
             reasons=tuple(reasons),
         )
-    root, named, ordered = _first(candidates, job, reasons)
+    root, named, rivals = _first(candidates, job, reasons)
+    ordered = not rivals
     downstream, unexplained = _place_rest(root, live, job)
     if (rival := _perhaps_before(root, downstream)) is not None:
         ordered = False
@@ -76,6 +79,7 @@ def select(job: JobLog) -> Selection:
         tuple(i for i, _ in gone),
         tuple(reasons),
         named,
+        rivals,
         ordered,
     )
 
@@ -245,7 +249,7 @@ def _unexplained(tier: list[Incident], job: JobLog) -> list[Incident]:
 
 def _first(
     candidates: list[Incident], job: JobLog, reasons: list[Reason]
-) -> tuple[Incident, Incident | None, bool]:
+) -> tuple[Incident, Incident | None, tuple[Incident, ...]]:
     """The earliest; where time does not order them, the one that says most."""
     candidates = _firm(candidates)
     earliest = [
@@ -258,18 +262,18 @@ def _first(
     said = min(earliest, key=lambda i: _preference(i, job))
     best = _speaker(said, candidates)
     others = [c for c in candidates if c is not best]
-    ordered = all(
-        best.bounds.before(c.bounds, _skew(best, c)) or _same_stream_before(best, c) for c in others
+    rivals = tuple(
+        c for c in others if not (best.bounds.before(c.bounds, _skew(best, c)) or _same_stream_before(best, c))
     )
     if others:
-        how = "is the first in time" if ordered else "says most; time alone does not order them"
+        how = "is the first in time" if not rivals else "says most; time alone does not order them"
         reasons.append(
             Reason(
                 f"of {len(candidates)} failures that could be the root, {{0}} {how} (next: {{1}})",
                 (best.first.place, others[0].first.place),
             )
         )
-    return best, _named(best, said, candidates), ordered
+    return best, _named(best, said, candidates), rivals
 
 
 def _firm(candidates: list[Incident]) -> list[Incident]:
@@ -368,6 +372,7 @@ def _place_rest(
             continue
         explained = (
             incident.role in (Role.DOWNSTREAM, Role.TEARDOWN)
+            or isinstance(incident.first.event, Exit)
             or (incident.rule is root.rule and _may_be_one(root, incident))
             or explains(root, incident, job)
             or root.bounds.before(incident.bounds, _skew(root, incident))

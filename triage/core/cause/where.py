@@ -42,6 +42,8 @@ class World:
     rank_on_host: dict[tuple[str, int], int] = field(default_factory=dict)
     """(short host name, pid) -> global rank."""
     host_of_task: dict[int, str] = field(default_factory=dict)
+    first_host: str | None = None
+    """The host of the task that srun saw fail before any other."""
     named_hosts: frozenset[str] = frozenset()
     """Hosts that a job script says it runs on."""
     plain: bool = False
@@ -136,14 +138,71 @@ def build_world(
     world.named_hosts = frozenset(
         str(e.values["host"]) for e in events if isinstance(e, Facts) and "host" in e.values
     )
+    _learn_placed(world, events)
     _learn_exits(world, sources, events)
     _learn_tags(world, sources, events)
     _learn_tasks(world, sources, events)
+    _learn_task_hosts(world, events)
     if world.per_node is None:
         _learn_per_node(world)
     if world.size is None and world.nodes == 1 and world.per_node:
         world.size = world.per_node
     return world
+
+
+def _learn_placed(world: World, events: Sequence[Event]) -> None:
+    """What a launcher or a labelled line says about ranks, tasks and hosts."""
+    for event in events:
+        if not isinstance(event, Facts):
+            continue
+        for host, ranks in event.placed:
+            for rank in ranks:
+                world.host_of.setdefault(rank, host)
+            if ranks and list(ranks) == list(range(ranks[0], ranks[0] + len(ranks))):
+                world.offset_of_host.setdefault(host, ranks[0])
+        if (host_said := event.values.get("host")) is not None:
+            if event.tags.rank is not None:
+                world.host_of.setdefault(event.tags.rank, str(host_said))
+            elif event.tags.task is not None:
+                world.host_of_task.setdefault(event.tags.task, str(host_said))
+
+
+def _learn_task_hosts(world: World, events: Sequence[Event]) -> None:
+    """One task on each host, as the job's node list or all of srun's exit lines together show it: the n-th host runs
+    task n. And the host on which a task failed first."""
+    exits = [e for e in events if isinstance(e, Exit) and e.by == "srun" and e.hosts]
+    exits.sort(key=lambda e: (e.span.source, e.span.first))
+    failed = [e for e in exits if e.exitcode and not e.victim]
+    if failed and failed[0].host and len({e.span.source for e in failed}) == 1:
+        world.first_host = failed[0].host
+    pairs = {
+        (t, h) for e in exits if len(e.hosts) == len(e.ranks) for t, h in zip(e.ranks, e.hosts, strict=True)
+    }
+    tasks, hosts = {t for t, _ in pairs}, {h for _, h in pairs}
+    told = {h for e in exits for h in e.hosts}
+    if len(pairs) == len(tasks) == len(hosts) == len(told) > 1 and max(tasks) + 1 == len(tasks):
+        for task, host in pairs:
+            world.host_of_task.setdefault(task, host)
+        _one_task_a_node(world, len(tasks))
+    lists = {e.nodelist for e in events if isinstance(e, Facts) and e.nodelist}
+    if len(lists) == 1 and world.task_is_rank is False:
+        nodes = next(iter(lists))
+        if world.nodes in (None, len(nodes)):
+            for task, host in enumerate(nodes):
+                world.host_of_task.setdefault(task, host)
+
+
+def _one_task_a_node(world: World, nodes: int) -> None:
+    """Where the world is larger than that, each task started several ranks."""
+    if (
+        world.size is not None
+        and world.size > nodes
+        and world.size % nodes == 0
+        and world.task_is_rank is None
+    ):
+        world.task_is_rank = False
+        world.nodes = world.nodes or nodes
+        world.per_node = world.per_node or world.size // nodes
 
 
 def _learn_exits(world: World, sources: Sequence[Source], events: Sequence[Event]) -> None:

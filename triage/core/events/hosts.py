@@ -1,37 +1,60 @@
-"""Lines in which a job script says on which host it runs."""
+"""Lines in which a job script or a launcher says on which hosts it runs.
+
+Formats: what scripts echo of Slurm's environment (`SLURM_JOB_NODELIST=gpu[01-04]`), deepspeed launcher/launch.py
+(`global_rank_mapping=defaultdict(<class 'list'>, {'worker-0': [0, 1]})`).
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from triage.core.events.model import Facts, Span
+from triage.core.events.model import Facts
+from triage.core.events.place import place
+from triage.core.events.ranges import expand_hosts
 from triage.core.logs.record import Record
 
 _HOST = r"([A-Za-z][\w-]{1,62}(?:\.[\w-]{1,62}){0,6})"
 _FORMS = (
-    re.compile(
-        rf"^(?:Clearing cache|Running|Job \d+ starting|Starting|Launching) on (?:host |node )?{_HOST}\s*$"
-    ),
-    re.compile(
-        rf"(?:^|\s)(?:Job \d+ starting on|SLURMD_NODENAME=|SLURM_JOB_NODELIST=|SLURM_NODELIST=){_HOST}\s*$"
-    ),
+    re.compile(rf"^(?:Clearing cache|Running|Job \d+ starting|Starting|Launching) on (?:host |node )?{_HOST}\s*$"),
+    re.compile(rf"(?:^|\s)(?:Job \d+ starting on|SLURMD_NODENAME=|SLURM_JOB_NODELIST=|SLURM_NODELIST=){_HOST}\s*$"),
     re.compile(rf"^(?:hostname|host|node(?:name)?) ?[:=] ?{_HOST}\s*$", re.IGNORECASE),
-)
+)  # fmt: skip
 """A list with brackets names several hosts and matches none."""
+_NODELIST = re.compile(
+    r"\b(?:SLURM_(?:JOB_|STEP_)?NODELIST|[Nn]ode_?list) ?[=:] ?([A-Za-z][\w.,\[\]-]{1,8000})\s*$"
+)
+_MAPPING = re.compile(r"\bglobal_rank_mapping=\w{0,20}\(?(?:<class 'list'>, )?\{(.{1,65000})\}")
+_ENTRY = re.compile(r"'([\w.-]{1,120})': \[([\d, ]{1,2000})\]")
+_LONGEST = 65_536
 
 
 def extract_hosts(stream: Sequence[Record], source: int) -> list[Facts]:
-    """`Facts` with the one value `host`; the records stay for others."""
+    """`Facts` with the one value `host`, a `nodelist` or the ranks `placed` on hosts; the records stay for others."""
     found: list[Facts] = []
     for record in stream:
-        if not record.text or len(record.text) > 200:
+        text = record.text
+        if "global_rank_mapping=" in text and len(text) <= _LONGEST:
+            found.extend(_mapping(record, source))
+        elif "ist" in text[:400] and (match := _NODELIST.search(text[:_LONGEST])) and len(text) <= _LONGEST:
+            nodes = expand_hosts(match[1])
+            if len(nodes) > 1:
+                found.append(Facts(*place(source, record), nodelist=nodes, origin="environment"))
+        if not text or len(text) > 200:
             continue
         for form in _FORMS:
-            if match := form.search(record.text):
-                span = Span(source, record.offset, record.end)
-                found.append(
-                    Facts(span=span, tags=record.tags, values={"host": match[1]}, origin="environment")
-                )
+            if match := form.search(text):
+                found.append(Facts(*place(source, record), values={"host": match[1]}, origin="environment"))
                 break
     return found
+
+
+def _mapping(record: Record, source: int) -> list[Facts]:
+    """DeepSpeed's launcher tells all hosts' ranks; together they are the world."""
+    match = _MAPPING.search(record.text)
+    entries = [] if match is None else _ENTRY.findall(match[1])
+    placed = tuple((host, tuple(int(r) for r in ranks.split(",") if len(r) < 9)) for host, ranks in entries)
+    ranks = sorted(rank for _, held in placed for rank in held)
+    if not ranks or ranks != list(range(len(ranks))):
+        return []
+    return [Facts(*place(source, record), values={"world_size": len(ranks)}, origin="world", placed=placed)]

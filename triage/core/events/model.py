@@ -118,6 +118,10 @@ class Facts(Event):
     """`arguments` (a dump), `command` (a command line), `world` (initialisation lines), `memory`,
     `environment` (WORLD_SIZE of an environment, NCCL's nranks), `iteration`.
     Where two disagree, the earlier of this order wins."""
+    placed: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """Hosts with their global ranks, where a launcher prints them."""
+    nodelist: tuple[str, ...] = ()
+    """The job's hosts in the scheduler's order."""
 
 
 @dataclass(frozen=True, slots=True)

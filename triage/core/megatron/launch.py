@@ -136,9 +136,17 @@ class Launch:
         text = self.text(*names)
         if text is None:
             return default
-        if not _INT.fullmatch(text) or len(text) > 18:
+        if not is_int(text):
             raise Unresolved(names[0])
         return int(text)
+
+    def size(self, *names: str) -> int:
+        """A parallel size: 1 where it is not given. Raises `Unresolved` where it is not known or below 1, which has
+        its own check."""
+        number = self.int(*names, default=1)
+        if number is None or number < 1:
+            raise Unresolved(names[0])
+        return number
 
     def line(self, *names: str) -> int | None:
         """The line of the first of the options that is given, for a finding to point at."""
@@ -146,15 +154,22 @@ class Launch:
         return next((item.line for item in found if item is not None and item.line is not None), None)
 
 
+def is_int(text: str) -> bool:
+    """Whether Python's `int` reads it, and it is short enough to be a number that someone meant."""
+    return len(text) <= 18 and _INT.fullmatch(text) is not None
+
+
 _INT = re.compile(r"\s*[+-]?[0-9]+(?:_[0-9]+)*\s*")
 _OPTION = re.compile(r"--?[A-Za-z][\w.-]*", re.ASCII)
+_OVERRIDE = re.compile(r"[+~]{0,2}\w+(?:\.\w+)+", re.ASCII)
 
 ELSEWHERE = frozenset({"--yaml-cfg"})
 """Options that read the other options from a file."""
 
 
 def arguments(words: Iterable[Word]) -> tuple[Argument, ...]:
-    """Groups words behind the program's name into options, as argparse does. Words before the first option that
+    """Groups words behind the program's name into options, as argparse does; Hydra's `model.num_layers=32` is an
+    option too, by its dotted name without dashes. Words before the first option that
     are no options (positionals) are left out, except unresolved ones, which may hold options."""
     found: list[Argument] = []
     for word in words:
@@ -163,7 +178,9 @@ def arguments(words: Iterable[Word]) -> tuple[Argument, ...]:
                 found[-1] = _with(found[-1], UNKNOWN)
             elif word.many:
                 found.append(Argument(None, (), word.line))
-        elif (name := word.text.partition("=")[0]) and _OPTION.fullmatch(name):
+        elif (name := word.text.partition("=")[0]) and (
+            _OPTION.fullmatch(name) or (name != word.text and _OVERRIDE.fullmatch(name))
+        ):
             value = word.text[len(name) + 1 :]
             found.append(Argument(name, (value,) if "=" in word.text else (), word.line))
         elif found and found[-1].name is not None:
