@@ -167,3 +167,41 @@ def test_no_bytes_crash_and_order_and_spans_hold(data: bytes) -> None:
     assert len(got) <= len(lines)
     assert [r.offset for r in got] == sorted(r.offset for r in got)
     assert all(r.text in r.raw or not r.text for r in got if r.dialect != "ray")
+
+
+def test_bare_bracket_is_a_rank_where_proof_stands_behind_one() -> None:
+    got = records("[0]:[rank0]: Traceback (most recent call last):\n[3]:  x\nplain\n")
+    assert [(r.tags.rank, r.text) for r in got] == [
+        (0, "Traceback (most recent call last):"), (3, "  x"), (None, "plain"),
+    ]  # fmt: skip
+
+
+def test_bare_bracket_with_a_blank_of_its_own() -> None:
+    got = records('[0]: Traceback (most recent call last):\n[0]:   File "a.py", line 1, in f\n')
+    assert [r.text for r in got] == ["Traceback (most recent call last):", '  File "a.py", line 1, in f']
+
+
+def test_bare_bracket_counts_within_a_node_where_another_rank_stands_behind_it() -> None:
+    got = records("[0]:[rank8]: Traceback (most recent call last):\n[1]:hello\n")
+    assert [(r.tags.rank, r.tags.local_rank) for r in got] == [(8, 0), (None, 1)]
+
+
+def test_numbered_list_and_torchruns_summary_are_no_ranks() -> None:
+    got = records("[0]: 0.12\n[1]: 0.23\n[2]: 0.34\n[3]: 0.45\n[4]: 0.56\n")
+    assert [r.tags for r in got] == [NO_TAGS] * 5
+    got = records("[1]:Traceback (most recent call last):\n[0]:\n  time      : x\n")
+    assert got[1].text == "[0]:"
+
+
+def test_lines_of_composers_block_have_its_rank_and_those_behind_it_none() -> None:
+    got = records(
+        "----------Begin global rank 2 STDERR----------\nKilled\n[rank5]: x\n"
+        "----------End global rank 2 STDERR----------\nbye\n"
+    )
+    assert [r.tags.rank for r in got] == [None, 2, 5, None, None]
+
+
+def test_composers_block_does_not_reach_over_a_gap() -> None:
+    begin = b"----------Begin global rank 2 STDERR----------\nx\n"
+    lines = [*decode_lines(begin, 0), *decode_lines(b"y\n", 9000)]
+    assert [r.tags.rank for r in to_records(lines)] == [None, 2, None]

@@ -10,6 +10,7 @@ from triage.core.cause.culprit import Blame, culprit_of
 from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.joblog import JobLog, Reason, ResolvedExit
 from triage.core.cause.rootcause import Selection
+from triage.core.cause.timeline import Timeline
 from triage.core.cause.where import Where
 from triage.core.events.model import Exit, Message, Trace, Words
 from triage.core.rules.model import On, Role, Rule
@@ -88,7 +89,6 @@ def _no_root(job: JobLog, selection: Selection) -> Outcome:
     if bad and not (timeline.finished is not None and timeline.finished.progress.kind == "success"):
         return _unknown_exit(job, selection, bad)
     done = timeline.finished
-    last = timeline.last
     if ended := _ended_from_outside(job, selection):
         return ended
     if done is not None or any(_is_clean(e) for e in job.exits):
@@ -102,24 +102,26 @@ def _no_root(job: JobLog, selection: Selection) -> Outcome:
             False, "none", True, unexplained=(), reasons=(Reason(text, places), *selection.reasons),
             summary="no failure: training finished",
         )  # fmt: skip
-    reasons = list(selection.reasons)
-    if last is not None:
-        what = (
-            f"iteration {last.progress.iteration}"
-            if last.progress.iteration is not None
-            else last.progress.kind
-        )
-        reasons.append(
-            Reason(
-                f"last sign of life: {what} ({{0}})", ((last.progress.span.source, last.progress.span.first),)
-            )
-        )
-    else:
-        reasons.append(Reason("no failure and no progress was found in the logs"))
+    if stopped := next((s for s in timeline.signs if s.progress.kind == "aborted"), None):
+        place = (stopped.progress.span.source, stopped.progress.span.first)
+        return Outcome(
+            False, "none", True, unexplained=left,
+            reasons=(Reason("the run says that it stopped before its target ({0})", (place,)), *selection.reasons),
+            summary="no failure: the run stopped itself before it reached its target",
+        )  # fmt: skip
     return Outcome(
-        False, "none", False, downstream=(), unexplained=left, reasons=tuple(reasons),
+        False, "none", False, unexplained=left, reasons=(*_last_sign(timeline), *selection.reasons),
         summary="no failure seen, and no end either: the run may still be going",
     )  # fmt: skip
+
+
+def _last_sign(timeline: Timeline) -> tuple[Reason, ...]:
+    last = timeline.last
+    if last is None:
+        return (Reason("no failure and no progress was found in the logs"),)
+    progress = last.progress
+    what = f"iteration {progress.iteration}" if progress.iteration is not None else progress.kind
+    return (Reason(f"last sign of life: {what} ({{0}})", ((progress.span.source, progress.span.first),)),)
 
 
 def _ended_from_outside(job: JobLog, selection: Selection) -> Outcome | None:

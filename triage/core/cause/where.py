@@ -172,7 +172,7 @@ def _learn_task_hosts(world: World, events: Sequence[Event]) -> None:
     task n. And the host on which a task failed first."""
     exits = [e for e in events if isinstance(e, Exit) and e.by == "srun" and e.hosts]
     exits.sort(key=lambda e: (e.span.source, e.span.first))
-    failed = [e for e in exits if e.exitcode and not e.victim]
+    failed = [e for e in exits if e.exitcode != 0 and not e.victim]
     if failed and failed[0].host and len({e.span.source for e in failed}) == 1:
         world.first_host = failed[0].host
     pairs = {
