@@ -114,3 +114,16 @@ def test_a_nan_or_a_truth_value_is_no_fact() -> None:
 )
 def test_memory_amounts(captures: dict[str, str], expected: dict[str, float]) -> None:
     assert memory_facts(captures) == expected
+
+
+def test_ranks_know_the_world_better_than_the_launcher_before_them() -> None:
+    launcher = stated("world", 0, world_size=1)
+    ranks = [stated("world", 9, tags=Tags(rank=r), world_size=8) for r in range(2)]
+    assert merged(launcher, *ranks) == {"world_size": 8}
+    assert merged(launcher, ranks[0], stated("world", 12, tags=Tags(rank=3), world_size=4)) == {}
+
+
+def test_what_mpirun_started_is_the_world_only_where_nothing_else_says() -> None:
+    assert merged(stated("command", ntasks=8)) == {"world_size": 8}
+    assert merged(stated("command", ntasks=2), stated("environment", nranks=16)) == {"world_size": 16}
+    assert merged(stated("command", ntasks=2, tp=4)) == {"tp": 4}

@@ -238,3 +238,45 @@ def test_many_continued_commands_take_linear_time() -> None:
     began = time.process_time()
     facts("\n".join(["+ torchrun --x y \\"] * 20_000))
     assert time.process_time() - began < 3.0
+
+
+def test_lines_of_a_dumped_configuration() -> None:
+    text = "model:\n  num_attention_heads: 32\n  seq_length: 4096\n  pp_size: 1\ntrainer:\n  num_nodes: 2\n  num_layers: 50"
+    assert values(text) == {"num_attention_heads": 32, "seq_length": 4096, "pp": 1, "nnodes": 2}
+
+
+def test_two_models_of_one_configuration_leave_unknown_what_they_state_differently() -> None:
+    text = "text:\n  num_attention_heads: 32\n  tp_size: 2\nvision:\n  num_attention_heads: 16\n  tp_size: 2"
+    assert values(text) == {"tp": 2}
+
+
+@pytest.mark.parametrize(
+    ("line", "stated"),
+    [
+        ("World size: 8", {"world_size": 8}),
+        ("> initializing torch distributed with 8 workers.", {"world_size": 8}),
+        ("> initializing cuda backend with 16 processes", {"world_size": 16}),
+        (
+            "Discovered MPI settings of world_rank=5, local_rank=1, world_size=8, master_addr=x",
+            {"world_size": 8},
+        ),
+        ("Rank 0 has tensor model parallel group: [0, 1, 2, 3]", {"tp": 4}),
+        ("Rank 0 has data parallel group : [0, 4]", {"dp": 2}),
+        ("DeviceMesh((dp_shard=4, tp=2), device: 'cuda')", {"tp": 2}),
+        ("Old World size: 8 is ignored", {}),
+        ("Rank 0 has embedding group: [0, 1]", {}),
+    ],
+)
+def test_lines_that_state_the_world(line: str, stated: dict[str, int]) -> None:
+    assert values(line) == stated
+
+
+def test_command_inside_the_quotes_of_another() -> None:
+    text = "+ srun --ntasks=2 bash -c 'cd /opt && torchrun --nproc-per-node=8 --nnodes=2 train.py'"
+    assert values(text) == {"nproc_per_node": 8, "nnodes": 2}
+
+
+def test_mpirun_counts_processes_only_where_it_starts_python_itself() -> None:
+    assert values("+ mpirun -np 8 --hostfile h python train.py") == {"ntasks": 8}
+    assert "ntasks" not in values("+ mpirun -np 2 --hostfile h bash run.sh")
+    assert "ntasks" not in values("+ mpirun -np 2 --hostfile h torchrun --nproc-per-node=8 train.py")

@@ -100,6 +100,8 @@ def _root(job: JobLog, outcome: Outcome, places: Places) -> Root | None:
     if rank is not None and node is None:
         node = job.world.host_of.get(rank)
     node = node or _named_node(job, o)
+    if node is None and rank is None and not o.rule.scheduler:
+        node = job.world.first_host
     link = o.exception
     echo = _echo(outcome, o, rank)
     time, time_source = _time(job, o)

@@ -161,6 +161,14 @@ def _occurrences(
     return found
 
 
+def _rank_in_chain(event: Event, link: int | None) -> int | None:
+    """The rank that a block of the chain names (`Traceback ... (RANK 3)`), up to the deciding link."""
+    if link is None or not isinstance(event, Trace):
+        return None
+    said = [x.rank for x in event.links[: link + 1] if x.rank is not None]
+    return said[-1] if said else None
+
+
 def _by_pid(captures: Mapping[str, str], source: Source, event: Event, world: World) -> Where | None:
     """A kernel line names the process that it is about."""
     pid, node = captures.get("pid"), event.tags.node or source.node

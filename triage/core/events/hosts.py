@@ -22,11 +22,12 @@ _FORMS = (
 )  # fmt: skip
 """A list with brackets names several hosts and matches none."""
 _NODELIST = re.compile(
-    r"\b(?:SLURM_(?:JOB_|STEP_)?NODELIST|[Nn]ode_?list) ?[=:] ?([A-Za-z][\w.,\[\]-]{1,8000})\s*$"
+    r"\b(?:SLURM_(?:JOB_|STEP_)?NODELIST|[Nn]ode_?list) ?[=:] ?([A-Za-z][\w.,\[\]-]{1,8000}+)\s*$"
 )
 _MAPPING = re.compile(r"\bglobal_rank_mapping=\w{0,20}\(?(?:<class 'list'>, )?\{(.{1,65000})\}")
 _ENTRY = re.compile(r"'([\w.-]{1,120})': \[([\d, ]{1,2000})\]")
 _LONGEST = 65_536
+_LIST = 10_000
 
 
 def extract_hosts(stream: Sequence[Record], source: int) -> list[Facts]:
@@ -36,7 +37,7 @@ def extract_hosts(stream: Sequence[Record], source: int) -> list[Facts]:
         text = record.text
         if "global_rank_mapping=" in text and len(text) <= _LONGEST:
             found.extend(_mapping(record, source))
-        elif "ist" in text[:400] and (match := _NODELIST.search(text[:_LONGEST])) and len(text) <= _LONGEST:
+        elif ("NODELIST" in text or "ode" in text[:60]) and (match := _NODELIST.search(text[:_LIST])):
             nodes = expand_hosts(match[1])
             if len(nodes) > 1:
                 found.append(Facts(*place(source, record), nodelist=nodes, origin="environment"))

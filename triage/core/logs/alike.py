@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 
-FIRST = 2
-"""Of one kind and one writer this many are read; in a burst, where lines stand close together, `FIRST_NEAR`."""
-FIRST_NEAR = 64
 KINDS = 20_000
 """Kinds of one stream that are told apart; beyond, all others are one."""
 COMPARED = 1024
@@ -30,8 +27,8 @@ class Alike:
         self._seen: dict[int, int] = {}
         self._last: dict[int, tuple[int, bytes]] = {}
 
-    def is_old(self, text: bytes, offset: int, near: bool) -> bool:
-        """Whether enough of its kind were read; the latest of the others is remembered. `near`: right behind another."""
+    def is_old(self, text: bytes, offset: int, limit: int) -> bool:
+        """Whether `limit` of its kind were read already; the latest that was not is remembered."""
         compared = text if len(text) <= 2 * COMPARED else text[:COMPARED] + text[-COMPARED:]
         kind = hash(compared.translate(None, _HEXADECIMAL))
         writer = _WRITER.match(compared)
@@ -40,7 +37,7 @@ class Alike:
         if writer is not None:
             kind ^= hash(writer[0])
         count = self._seen.get(kind, 0)
-        if count < (FIRST_NEAR if near else FIRST):
+        if count < limit:
             if count or len(self._seen) < KINDS:
                 self._seen[kind] = count + 1
                 return False

@@ -22,6 +22,12 @@ ANCHORS: tuple[str, ...] = (
 """At most 64, each of four or more bytes as UTF-8, the first four of them rare in healthy logs (`CL WARN`, for every line of
 NCCL's has `NCCL`). Their order decides the speed, by a factor of six: `benchmarks/anchor_order.py` finds it."""
 
+EXITS = frozenset((
+    "itcode", "xit code", "xited ", "rn code", "xit status", "srun: ", "estart", "equeue", "DUE TO ", "CANCELLED", "FAILED",
+    "Root Cause", "SIGK", "Killing ", "run_stop", "is done", "orld size", " arguments -", "usage: ",
+))  # fmt: skip
+"""Anchors of lines that tell of an end or a new start: those of each attempt count, alike as they are."""
+
 SIZES: tuple[str, ...] = (
     "--", "using world size", "> initializ", "memory (MB)", "device mesh with", "global_world_sizes=", "with overrides: [",
     "with command: [", "exits with return code", "train_micro_batch_size_per_gpu", '"train_batch_size"', '_parallel_size"',

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import ahocorasick_rs
 
 from triage.core.logs.alike import Alike, trace_end
-from triage.core.logs.anchors import ANCHORS, PROGRESS, SIZES
+from triage.core.logs.anchors import ANCHORS, EXITS, PROGRESS, SIZES
 
 BLOCK = 1 << 20
 HEAD = 16 << 10
@@ -33,6 +33,11 @@ AFTER_FRAME = 8 << 10
 AFTER_HIT = 512
 NEAR = 1 << 10
 """A hit this close behind a region belongs to it: what failed says so in many lines at once."""
+FIRST_LINES = 1
+FIRST_TRACES = 8
+FIRST_EXITS = FIRST_NEAR = 64
+"""Of what is alike so many are read: of lines that stand alone, of tracebacks, of lines that tell of an end or a restart,
+of lines near another hit."""
 AFTER_DUMP = 128 << 10
 """A dump of all arguments may be this long."""
 LARGEST = 2 << 20
@@ -77,6 +82,11 @@ class Anchors:
         self.dump = self.literals.index(" arguments -")
         self.special = frozenset((self.header, self.frame))
         """Literals that count beside another on the same line."""
+        self.limits = [
+            FIRST_TRACES if text == "Traceback (m" else FIRST_EXITS if text in EXITS else FIRST_LINES
+            for text in self.literals
+        ]
+        """Of lines that are alike, and far from others, so many are read."""
         self.sizes = len(self.literals)
         self._fast = _compiled(self.literals[:_SIMD])
         self._more = _compiled(self.literals[_SIMD:]) if len(self.literals) > _SIMD else None
@@ -244,7 +254,7 @@ class RegionFinder:
             if stop < 0:
                 stop = min(len(window), end + LONGEST_LINE)
             if which == anchors.sizes:
-                if not is_old(window[first:stop], start + first, False):
+                if not is_old(window[first:stop], start + first, FIRST_LINES):
                     self._extend(window, start, start + first, start + stop)
                 continue
             wide = which == header
@@ -259,7 +269,7 @@ class RegionFinder:
                 if wide:
                     stop = trace_end(window, first, at)
                 near = self._want is not None and start + first <= self._want[1] + NEAR
-                if is_old(window[first:stop], start + first, near):
+                if is_old(window[first:stop], start + first, FIRST_NEAR if near else anchors.limits[which]):
                     self.passed_over += 1
                     if wide:
                         trace = stop

@@ -146,7 +146,9 @@ def _hosts(text: str) -> int | None:
     return len(names) if text and all(re.fullmatch(r"[\w.-]+", name, re.ASCII) for name in names) else None
 
 
-def _gpus(given: dict[str, Option], nodes: int | None, per_node: int | None, tasks: int | None) -> Gpus | None:
+def _gpus(
+    given: dict[str, Option], nodes: int | None, per_node: int | None, tasks: int | None
+) -> Gpus | None:
     """GPUs of a node. A count of 0 says that they are asked for, but not how many a node has."""
     if (option := given.get("gpus-per-node")) or (option := given.get("gres")):
         found = gpu_request(_text(option), option.line, gres=option.name == "gres")
@@ -160,7 +162,9 @@ def _gpus(given: dict[str, Option], nodes: int | None, per_node: int | None, tas
     return _total(given, nodes, per_node, tasks)
 
 
-def _total(given: dict[str, Option], nodes: int | None, per_node: int | None, tasks: int | None) -> Gpus | None:
+def _total(
+    given: dict[str, Option], nodes: int | None, per_node: int | None, tasks: int | None
+) -> Gpus | None:
     if option := given.get("gpus-per-task"):
         found = gpu_request(_text(option), option.line, gres=False)
         per_node = per_node or (1 if tasks is None and "ntasks" not in given and nodes else None)

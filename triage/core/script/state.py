@@ -45,8 +45,8 @@ class State:
     """Something was sourced that may have set anything."""
     exports_all: bool = False
     """`set -a`."""
-    dead: bool = False
-    """`exit`, `return` or `exec` was reached."""
+    dead: str = ""
+    """`exit`, `return`, `break` or `continue`, where one was reached."""
 
     def copy(self) -> State:
         return State(
@@ -81,9 +81,7 @@ def merge(states: list[State], holes: Holes, line: int) -> State:
     """One state for what comes behind several branches of which any one may have run."""
     alive = [state for state in states if not state.dead]
     if not alive:
-        result = states[0].copy()
-        result.dead = True
-        return result
+        return states[0].copy()
     result = alive[0].copy()
     for other in alive[1:]:
         _merge_variables(result, other, holes, line)

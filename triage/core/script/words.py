@@ -155,7 +155,7 @@ def _expansion(text: str, position: int, lines: Lines, *, quoted: bool) -> tuple
             return Part("arithmetic", body[1:-1], quoted, line), end + 1
         return Part("command", body, quoted, line), end + 1
     if following == "{":
-        end = closing(text, position + 2, "{" if not quoted else "{")
+        end = closing(text, position + 2, "{")
         return Part("parameter", text[position + 2 : end], quoted, line), end + 1
     if following == "[":
         end = _find(text, "]", position + 2)

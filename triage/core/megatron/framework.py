@@ -1,0 +1,74 @@
+"""Whose rules a launch follows, told from its options and its program."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from triage.core.megatron.launch import Argument, Framework, Launch
+from triage.core.megatron.options import KNOWN
+
+OWN = frozenset({
+    "--tensor-model-parallel-size", "--pipeline-model-parallel-size", "--num-layers", "--hidden-size",
+    "--num-attention-heads", "--micro-batch-size", "--global-batch-size", "--max-position-embeddings",
+    "--seq-length",
+})  # fmt: skip
+"""Options that together mark a program of Megatron's family."""
+_DEEPSPEED = re.compile(r"--(?:no-)?(?:deepspeed|ds-|zero-stage|cpu-optimizer)", re.ASCII)
+_NEMO = re.compile(r"nemo|megatron_gpt_pretraining|megatron_gpt_finetuning", re.I)
+
+OVERRIDES = {
+    "tensor_model_parallel_size": "--tensor-model-parallel-size",
+    "pipeline_model_parallel_size": "--pipeline-model-parallel-size",
+    "context_parallel_size": "--context-parallel-size",
+    "expert_model_parallel_size": "--expert-model-parallel-size",
+    "num_attention_heads": "--num-attention-heads",
+    "num_query_groups": "--num-query-groups",
+    "hidden_size": "--hidden-size",
+    "kv_channels": "--kv-channels",
+    "num_layers": "--num-layers",
+    "micro_batch_size": "--micro-batch-size",
+    "global_batch_size": "--global-batch-size",
+    "encoder_seq_length": "--seq-length",
+    "max_position_embeddings": "--max-position-embeddings",
+}
+"""NeMo's names below `model.`."""
+
+
+def recognise(launch: Launch) -> Framework:
+    """The framework of a launch that says Megatron-LM or nothing about it."""
+    if launch.framework not in (Framework.MEGATRON, Framework.UNKNOWN):
+        return launch.framework
+    names = {item.name for item in launch.args if item.name is not None}
+    if any(_DEEPSPEED.match(name) for name in names):
+        return Framework.DEEPSPEED
+    if any(_override(item) for item in launch.args) or _NEMO.search(launch.program or ""):
+        return Framework.NEMO
+    if foreign(launch):
+        family = launch.framework is Framework.MEGATRON or len(names & OWN) >= 3
+        return Framework.FORK if family else Framework.UNKNOWN
+    if launch.framework is Framework.UNKNOWN:
+        return Framework.OLDER if len(names & OWN) >= 3 else Framework.UNKNOWN
+    return Framework.MEGATRON
+
+
+def foreign(launch: Launch) -> tuple[Argument, ...]:
+    """Options that current Megatron-LM does not have."""
+    return tuple(
+        item for item in launch.args if item.name is not None and item.name.startswith("--") and item.name not in KNOWN
+    )
+
+
+def translated(launch: Launch) -> Launch:
+    """NeMo's overrides under Megatron's names. What is not among them stands in its configuration file."""
+    args = tuple(
+        replace(item, name=name) if (name := _override(item)) else item
+        for item in launch.args
+        if item.name is not None
+    )
+    return replace(launch, args=(*args, Argument(None)))
+
+
+def _override(item: Argument) -> str | None:
+    head, _, tail = (item.name or "").lstrip("+").rpartition(".")
+    return OVERRIDES.get(tail) if head.split(".")[-1] == "model" else None

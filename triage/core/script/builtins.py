@@ -1,0 +1,123 @@
+"""Commands of the shell itself that change what it knows: `export`, `read`, `cd`, `source`, `set` ..."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from triage.core.script.holes import Holes, flat, known
+from triage.core.script.state import Field, State
+
+_ACTIVATES = re.compile(
+    r"(?:^|/)(?:activate|[\w.-]*bash_?rc|[\w.-]*profile(?:\.sh)?|conda\.sh|mamba\.sh|modules\.sh|modules?\.\w+|lmod\.sh"
+    r"|init/\w+|bash_completion)$"
+)
+_ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL | re.ASCII)
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+ENDS = frozenset({"exit", "return", "break", "continue"})
+DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
+
+
+def declare(name: str, words: Sequence[Field], state: State) -> None:
+    """`export A=1 B`, `declare -x A`, `local A=1`."""
+    flags = "".join(word.text[1:] for word in words if word.text.startswith("-"))
+    exports = (name == "export" and "n" not in flags) or "x" in flags
+    for word in words:
+        match = _ASSIGNED.fullmatch(word.text)
+        if match:
+            value = match[3]
+            if match[2]:
+                value = flat(state.variables.get(match[1], "")) + value
+            state.assign(match[1], value, word.line)
+        target = match[1] if match else word.text
+        if not _NAME.fullmatch(target):
+            continue
+        if not match and "A" in flags and target not in state.variables:
+            state.assign(target, {}, word.line)
+        if exports:
+            state.exported.add(target)
+        elif name == "export":
+            state.exported.discard(target)
+    if any(word.many for word in words):
+        state.opaque = True
+
+
+def read(words: Sequence[Field], state: State, holes: Holes) -> None:
+    """`read -r -d '' CMD <<EOF`: the first name gets the text, the others what is not known."""
+    names, position, delimiter, arrays = [], 0, "\n", False
+    while position < len(words):
+        text = words[position].text
+        if text.startswith("-") and len(text) > 1:
+            arrays |= "a" in text
+            if text[-1] in "dnNptu" and position + 1 < len(words):
+                delimiter = words[position + 1].text if text[-1] == "d" else delimiter
+                position += 1
+            elif "d" in text:
+                delimiter = text.partition("d")[2]
+        elif _NAME.fullmatch(text):
+            names.append(words[position])
+        position += 1
+    given = state.input
+    text = given.partition("\n")[0] if delimiter == "\n" else given
+    pieces: tuple[str, ...] = tuple(text.split()) if given else ()
+    for index, name in enumerate(names):
+        if not given:
+            state.assign(name.text, holes.unknown("it is read from a file or program"), name.line)
+        elif arrays:
+            state.assign(name.text, pieces, name.line)
+        elif index == len(names) - 1 and index == 0:
+            state.assign(name.text, text.strip(), name.line)
+        elif index == len(names) - 1:
+            state.assign(name.text, " ".join(pieces[index:]), name.line)
+        else:
+            state.assign(name.text, pieces[index] if index < len(pieces) else "", name.line)
+
+
+def read_lines(words: Sequence[Field], state: State, holes: Holes) -> None:
+    """`mapfile -t HOSTS < <(scontrol show hostnames ...)`."""
+    name = next((word for word in reversed(words) if _NAME.fullmatch(word.text)), None)
+    if name is not None:
+        value = tuple(state.input.splitlines()) or (holes.unknown("it is read from a file or program"),)
+        state.assign(name.text, value, name.line)
+
+
+def change_directory(words: Sequence[Field], state: State, holes: Holes) -> None:
+    """`cd`, `pushd`."""
+    target = next((word.text for word in words if not word.text.startswith("-") or word.text == "-"), "~")
+    if target == "-":
+        state.directory = holes.unknown("cd -")
+    elif target in (".", "./") or target == "":
+        return
+    elif target[:1] == "/" or not known(target[:1]) or target[:1] == "~" or not state.directory:
+        state.directory = target
+    else:
+        state.directory = f"{state.directory.rstrip('/')}/{target.removeprefix('./')}"
+
+
+def activates(words: Sequence[Field]) -> bool:
+    """Whether a sourced file only makes an environment ready, and sets none of the script's own variables."""
+    return bool(words) and _ACTIVATES.search(words[0].text) is not None
+
+
+def set_options(words: Sequence[Field], state: State) -> None:
+    """`set -a`, `set -- X Y`."""
+    for index, word in enumerate(words):
+        if word.text == "--":
+            state.arguments = tuple(item.text for item in words[index + 1 :])
+            return
+        if re.fullmatch(r"[-+][b-np-z]*a[a-z]*", word.text):
+            state.exports_all = word.text[0] == "-"
+        if word.text == "allexport" and index:
+            state.exports_all = words[index - 1].text[0] == "-"
+
+
+def shift(words: Sequence[Field], state: State) -> None:
+    if state.arguments is not None:
+        amount = int(words[0].text) if words and words[0].text.isdigit() and len(words[0].text) < 4 else 1
+        state.arguments = state.arguments[amount:]
+
+
+def unset(words: Sequence[Field], state: State) -> None:
+    for word in words:
+        if _NAME.fullmatch(word.text):
+            state.unset(word.text)

@@ -1,0 +1,50 @@
+"""A command as the script would run it: the outcome of evaluating a script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from triage.core.script.state import Field
+from triage.core.script.wrappers import Wrapper
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """An exported variable as a command sees it."""
+
+    text: str | None
+    """With holes; `None` where the script unset it."""
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Words after expansion, behind all wrappers."""
+
+    words: tuple[Field, ...]
+    """The name first, without what stands in `wrappers`."""
+    line: int
+    wrappers: tuple[Wrapper, ...] = ()
+    """`srun`, `env`, containers ... from the outermost to the innermost."""
+    environment: Mapping[str, Variable] = field(default_factory=dict)
+    """What the script exported, put in front of the command, or handed over with `env`."""
+    certain: bool = True
+    """False in a branch of which it is not known whether it is taken."""
+    repeated: bool = False
+    """In a loop."""
+    background: bool = False
+    directory: str = ""
+    """Where `cd` led before; empty is the folder of submission."""
+    opaque: bool = False
+    """A file was sourced before that may have set anything."""
+    activated: bool = False
+    """An environment (`conda activate`, `source .venv/bin/activate`, `module load`) was activated before."""
+
+    @property
+    def name(self) -> str:
+        return self.words[0].text.rpartition("/")[2] if self.words else ""
+
+    def wrapper(self, name: str) -> Wrapper | None:
+        """The innermost wrapper of that name."""
+        return next((item for item in reversed(self.wrappers) if item.name == name), None)

@@ -1,0 +1,408 @@
+"""Control flow of the evaluator: lists, branches, loops, functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from triage.core.script import tree
+from triage.core.script.allocation import Allocation
+from triage.core.script.command import Command
+from triage.core.script.expand import Expander
+from triage.core.script.holes import Holes, known
+from triage.core.script.limits import CALLS, UNROLLED, Budget
+from triage.core.script.parse import parse
+from triage.core.script.patterns import fits
+from triage.core.script.slurm_variables import slurm_variable
+from triage.core.script.state import State, merge
+from triage.core.script.tree import Block, Node
+from triage.core.script.wrappers import Wrapper
+
+_STEP = 20
+"""What following one command costs of the budget, whatever its length."""
+_CHANGES = re.compile(r"([A-Za-z_]\w*)\s*(?:\+\+|--|[-+*/%]?=(?!=))|(?:\+\+|--)\s*([A-Za-z_]\w*)", re.ASCII)
+_DEEP_LOOPS = 3
+
+
+Simple = Callable[["Flow", tree.Simple, State], str]
+
+
+class Flow:
+    """Follows commands. Its methods give what was printed, as far as someone listens (`capturing`)."""
+
+    def __init__(self, simple: Simple, budget: Budget, job: Allocation, *, batch: bool) -> None:
+        self.simple = simple
+        """What follows a simple command (`run.simple`)."""
+        self.holes = Holes()
+        self.budget = budget
+        self.expander = Expander(self.holes, budget, self.outside, self.substitution)
+        self.job = job
+        self.steps: list[Allocation | None] = [None]
+        self.per_task = [not batch]
+        """Whether the code being followed runs once per task, innermost last."""
+        self.commands: list[Command] = []
+        self.wrappers: tuple[Wrapper, ...] = ()
+        self.status: bool | None = True
+        """How the last command ended; `None` where both ways are to be considered."""
+        self.guesses = 0
+        """Undecided branches around the current command."""
+        self.loops = 0
+        self.mute = 0
+        self.background = 0
+        self.calls = 0
+        self.capturing = 0
+        self.substituting = 0
+        """Inside `$( )`, where commands serve the script, not the job."""
+        self.activated = False
+        self.left: list[list[State]] = [[]]
+        """States that left the current function or loop from inside an undecided branch."""
+
+    def outside(self, name: str) -> str | None:
+        return slurm_variable(name, self.job, self.steps[-1], per_task=self.per_task[-1])
+
+    # -- lists ---------------------------------------------------------------------------------------------------
+
+    def block(self, nodes: Block, state: State) -> str:
+        printed = []
+        for node in nodes:
+            if state.dead:
+                break
+            printed.append(self.node(node, state))
+        return "".join(printed) if self.capturing else ""
+
+    def node(self, node: Node, state: State) -> str:
+        self.budget.spend(_STEP)
+        match node:
+            case tree.Simple():
+                return self.simple(self, node, state)
+            case tree.AndOr():
+                return self.and_or(node, state)
+            case tree.Pipeline():
+                return self.pipeline(node, state)
+            case tree.If():
+                return self.branches(node, state)
+            case tree.For():
+                return self.iteration(node, state)
+            case tree.While():
+                return self.loop(node, state)
+            case tree.Case():
+                return self.selection(node, state)
+            case tree.Group():
+                return self.group(node, state)
+            case tree.Background():
+                return self.detached(node, state)
+            case tree.Function():
+                state.functions[node.name] = node.body
+                self.status = True
+            case tree.Arithmetic():
+                self.arithmetic(node.text, state, node.line)
+        return ""
+
+    def and_or(self, node: tree.AndOr, state: State) -> str:
+        printed = self.node(node.first, state)
+        tested = _is_test(node.first)
+        for operator, following in node.rest:
+            if state.dead:
+                break
+            status = self.status
+            if status is None and not tested:
+                status = True
+            if status is None:
+                other = state.copy()
+                self.budget.spend(state.size)
+                self.guesses += 1
+                printed += self.node(following, other)
+                self.guesses -= 1
+                self.join(state, [state.copy(), other], node.line)
+                self.status = None
+            elif status is (operator == "&&"):
+                printed += self.node(following, state)
+                tested = _is_test(following)
+            elif operator == "||" and not _is_test(node.first):
+                self.perhaps(following, state, node.line)
+                self.status = True
+        return printed
+
+    def perhaps(self, node: Node, state: State, line: int) -> None:
+        """`command || node`: followed, but its effects count as those of one of two branches."""
+        other = state.copy()
+        self.budget.spend(state.size)
+        self.guesses += 1
+        self.node(node, other)
+        self.guesses -= 1
+        self.join(state, [state.copy(), other], line)
+
+    def join(self, state: State, branches: list[State], line: int) -> None:
+        """Makes `state` what is known behind several branches."""
+        self.budget.spend(sum(branch.size for branch in branches))
+        alive = [branch for branch in branches if not branch.dead]
+        if alive and len(self.left) > 1:
+            self.left[-1] += [item for item in branches if item.dead and item.dead != "exit"][:UNROLLED]
+        state.become(merge(branches, self.holes, line))
+
+    def pipeline(self, node: tree.Pipeline, state: State) -> str:
+        if len(node.commands) == 1:
+            printed = self.node(node.commands[0], state)
+        else:
+            printed, given = "", state.input
+            self.capturing += 1
+            for command in node.commands:
+                inner = state.copy()
+                self.budget.spend(state.size)
+                inner.input = given
+                printed = given = self.node(command, inner)
+            self.capturing -= 1
+        if node.negated and self.status is not None:
+            self.status = not self.status
+        return printed
+
+    def detached(self, node: tree.Background, state: State) -> str:
+        inner = state.copy()
+        self.budget.spend(state.size)
+        self.background += 1
+        printed = self.node(node.node, inner)
+        self.background -= 1
+        self.status = True
+        return printed
+
+    def group(self, node: tree.Group, state: State) -> str:
+        given = state.input
+        for redirect in node.redirects:
+            if redirect.operator in ("<<", "<<<"):
+                state.input = self.expander.text(redirect.target, state)
+            elif redirect.operator == "<":
+                state.input = ""
+        if not node.subshell:
+            printed = self.block(node.body, state)
+            state.input = given
+            return printed
+        inner = state.copy()
+        self.budget.spend(state.size)
+        printed = self.block(node.body, inner)
+        state.input = given
+        return printed
+
+    # -- branches ------------------------------------------------------------------------------------------------
+
+    def branches(self, node: tree.If, state: State) -> str:
+        ends: list[State] = []
+        printed: list[str] = []
+        guesses = 0
+        decided = False
+        for condition, body in node.arms:
+            self.block(condition, state)
+            if self.status is False:
+                continue
+            if self.status is True and condition and _is_test(condition[-1]):
+                printed.append(self.block(body, state))
+                decided = True
+                break
+            branch = state.copy()
+            self.budget.spend(state.size)
+            self.guesses += 1
+            guesses += 1
+            printed.append(self.block(body, branch))
+            ends.append(branch)
+        if not decided:
+            printed.append(self.block(node.otherwise, state))
+        self.guesses -= guesses
+        if ends:
+            self.join(state, [*ends, state.copy()], node.line)
+        self.status = True if not ends else None
+        return self.either(printed)
+
+    def either(self, printed: list[str]) -> str:
+        if not printed or all(item == printed[0] for item in printed):
+            return printed[0] if printed else ""
+        return self.holes.unknown("the output differs between branches")
+
+    def selection(self, node: tree.Case, state: State) -> str:
+        subject = self.expander.text(node.subject, state)
+        ends: list[State] = []
+        printed: list[str] = []
+        guesses, decided = 0, False
+        for patterns, body in node.arms:
+            verdict = self.matches(subject, patterns, state)
+            if verdict is False:
+                continue
+            if verdict is True:
+                printed.append(self.block(body, state))
+                decided = True
+                break
+            branch = state.copy()
+            self.budget.spend(state.size)
+            self.guesses += 1
+            guesses += 1
+            printed.append(self.block(body, branch))
+            ends.append(branch)
+        self.guesses -= guesses
+        if ends:
+            self.join(state, [*ends, state.copy()], node.line)
+        self.status = True
+        return self.either(printed) if decided or len(printed) == 1 else self.either([*printed, ""])
+
+    def matches(self, subject: str, patterns: tuple[tree.Word, ...], state: State) -> bool | None:
+        verdict: bool | None = False
+        for word in patterns:
+            pattern = self.expander.text(word, state)
+            if pattern == "*":
+                return True
+            one = fits(pattern, subject) if known(subject) and known(pattern) else None
+            if one is True:
+                return True
+            verdict = None if one is None else verdict
+        return verdict
+
+    # -- loops ---------------------------------------------------------------------------------------------------
+
+    def iteration(self, node: tree.For, state: State) -> str:
+        fields = self.expander.fields(node.items, state) if node.items is not None else None
+        if fields is not None and len(fields) <= UNROLLED and all(known(item.text) for item in fields):
+            printed = []
+            self.loops += 1
+            self.left.append([])
+            for item in fields:
+                state.assign(node.name, item.text, item.line)
+                printed.append(self.block(node.body, state))
+                ended, state.dead = state.dead, "" if state.dead in ("break", "continue") else state.dead
+                if ended and ended != "continue":
+                    break
+            self.leave_loop(state, node.line)
+            return "".join(printed)
+        if node.name:
+            state.assign(node.name, self.holes.unknown(f"{node.name} takes several values"), node.line)
+        return self.widened(node.body, state, node.line)
+
+    def loop(self, node: tree.While, state: State) -> str:
+        self.block(node.condition, state)
+        if self.status is False:
+            self.status = True
+            return ""
+        return self.widened((*node.body, *node.condition), state, node.line)
+
+    def widened(self, body: Block, state: State, line: int) -> str:
+        """The body once silently, to see what it changes, then once for good."""
+        self.loops += 1
+        self.left.append([])
+        if self.loops <= _DEEP_LOOPS:
+            for _ in range(2):
+                once = state.copy()
+                self.mute += 1
+                self.guesses += 1
+                self.block(body, once)
+                self.guesses -= 1
+                self.mute -= 1
+                once.dead = "" if once.dead in ("break", "continue") else once.dead
+                self.join(state, [state.copy(), once], line)
+        again = state.copy()
+        self.budget.spend(state.size)
+        printed = self.block(body, again)
+        again.dead = "" if again.dead in ("break", "continue") else again.dead
+        self.join(state, [state.copy(), again], line)
+        self.leave_loop(state, line)
+        self.status = True
+        return self.holes.unknown("the output of a loop") if printed else ""
+
+    def leave_loop(self, state: State, line: int) -> None:
+        self.loops -= 1
+        left = self.left.pop()
+        if left and not state.dead:
+            for item in left:
+                item.dead = "" if item.dead in ("break", "continue") else item.dead
+            self.join(state, [state.copy(), *left], line)
+
+    # -- functions, substitutions --------------------------------------------------------------------------------
+
+    def call(self, body: Node, arguments: tuple[str, ...], state: State) -> str:
+        """A function with its arguments."""
+        if self.calls >= CALLS:
+            self.status = None
+            return self.holes.unknown("calls are nested too deeply")
+        outer = state.arguments
+        state.arguments = arguments
+        self.calls += 1
+        self.left.append([])
+        printed = self.node(body, state)
+        left = self.left.pop()
+        self.calls -= 1
+        state.dead = "" if state.dead == "return" else state.dead
+        if left and not state.dead:
+            for item in left:
+                item.dead = ""
+            self.join(state, [state.copy(), *left], 0)
+        state.arguments = outer
+        return printed
+
+    def text(self, text: str, state: State, line: int) -> str:
+        """Shell text that begins in `line`: `eval`, `bash -c`, a sourced here-document."""
+        if self.calls >= CALLS:
+            return self.holes.unknown("calls are nested too deeply")
+        self.budget.spend(len(text) * 4)
+        self.calls += 1
+        printed = self.block(parse(text, line, self.calls * 2), state)
+        self.calls -= 1
+        return printed
+
+    def substitution(self, text: str, state: State, line: int) -> str:
+        """What `$(text)` gives, its trailing newlines taken off."""
+        inner = state.copy()
+        self.budget.spend(state.size)
+        self.capturing += 1
+        self.substituting += 1
+        printed = self.text(text, inner, line)
+        self.substituting -= 1
+        self.capturing -= 1
+        return printed.rstrip("\n")
+
+    def arithmetic(self, text: str, state: State, line: int) -> None:
+        """`(( ... ))` and `let`: its truth, and what it assigns."""
+        changes = list(_CHANGES.finditer(text))
+        if not changes:
+            value = self.expander.arithmetic(text, state, line)
+            self.status = value != "0" if known(value) else None
+            return
+        match = changes[0]
+        name = match[1] or match[2]
+        value = self.holes.unknown(f"{name} is computed in line {line}")
+        if len(changes) == 1 and match[1] and text.strip().startswith(match[0]):
+            rest = text.strip()[len(match[0]) :]
+            value = self.assigned(match[0], name, rest, state, line) or value
+        for change in changes:
+            state.assign(change[1] or change[2], value, line)
+        self.status = None
+
+    def assigned(self, head: str, name: str, rest: str, state: State, line: int) -> str | None:
+        """`i++`, `i = x`, `i += x`."""
+        operator = head[len(name) :].strip()
+        if operator in ("++", "--"):
+            return (
+                self.expander.arithmetic(f"{name} {operator[0]} 1", state, line) if not rest.strip() else None
+            )
+        if operator == "=":
+            return self.expander.arithmetic(rest, state, line)
+        return self.expander.arithmetic(f"{name} {operator[0]} ({rest})", state, line)
+
+
+def _is_test(node: Node) -> bool:
+    """Whether the truth of a command is what it is written for, so that nothing is assumed of it."""
+    if isinstance(node, tree.Arithmetic):
+        return True
+    if isinstance(node, tree.Pipeline):
+        return node.negated or _is_test(node.commands[-1])
+    if isinstance(node, tree.AndOr):
+        return any(_is_test(item) for item in (node.first, *(item for _, item in node.rest)))
+    if isinstance(node, tree.Simple) and node.words:
+        return node.words[0][0].text in (
+            "[",
+            "[[",
+            "test",
+            "true",
+            "false",
+            ":",
+            "grep",
+            "command",
+            "which",
+            "let",
+            "type",
+        )
+    return False
