@@ -148,8 +148,8 @@ def _occurrences(
             match.captures, sources[event.span.source], event, world
         )
         where = where or world.resolve(sources[event.span.source], event.span.source, event.tags)
-        if match.link is not None and isinstance(event, Trace) and event.links[match.link].rank is not None:
-            where = Where(event.links[match.link].rank, None, where.node, "tag")
+        if (said := _rank_in_chain(event, match.link)) is not None:
+            where = Where(said, None, world.host_of.get(said) or where.node, "tag")
         bounds = clock.bounds(event.when)
         if isinstance(event, Exit):
             bounds = Bounds(bounds.lo, bounds.hi) if event.time is None else _exit_bounds(clock, event)
