@@ -1,6 +1,6 @@
 """The order of the anchors in which the search is fastest: run it after a change of `triage/core/logs/anchors.py`.
 
-    python benchmarks/anchor_order.py LOG [LOG ...]
+    python -m benchmarks.anchor_order LOG [LOG ...]
 
 `aho-corasick` compares the first four bytes of up to 64 patterns at once, by half bytes and in 16 buckets; pattern number
 n falls into bucket n modulo 16 (packed/teddy/generic.rs, `Teddy::new`). Patterns that share a bucket are confused with

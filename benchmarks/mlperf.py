@@ -1,10 +1,10 @@
 """Whole real logs: the verdict on each against the status that the log itself reports.
 
-    python benchmarks/mlperf.py --out RESULTS.jsonl REPOSITORY [REPOSITORY ...]
+    python -m benchmarks.mlperf --out RESULTS.jsonl REPOSITORY [REPOSITORY ...]
 
 A REPOSITORY is the git directory (bare or not) of a public MLPerf training round, such as
 github.com/mlcommons/training_results_v2.1. Every `result_*.txt` and `*.log` in it is explained alone, as if it were all
-that is known of its job. `run_stop` of MLLOG says `success` where the run reached its target; a log without it is dead.
+that is known of its job. `run_stop` of MLLOG says `success` where the run reached its target; a log of MLLOG without it is dead.
 Results are appended to RESULTS.jsonl as they come; what stands there already is not done again.
 """
 
@@ -47,7 +47,7 @@ class Result:
     path: str
     size: int
     status: str
-    """The last `run_stop`'s: `success`, `aborted`, or `dead` without one."""
+    """The last `run_stop`'s: `success`, `aborted`, or `dead` without one; `no run` without any line of MLLOG."""
     category: str
     rule: str
     confidence: str
@@ -95,7 +95,7 @@ def explained(blob: Blob) -> Result | None:
     if not data.strip() or data.startswith(b"version https://git-lfs"):
         return None
     stops = _RUN_STOP.findall(data)
-    status = stops[-1].decode() if stops else "dead"
+    status = stops[-1].decode() if stops else "dead" if b":::MLL" in data else "no run"
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, os.path.basename(blob.path))

@@ -1,6 +1,6 @@
 """`triage explain` against ripgrep looking for the same literals in the same files, both as fresh processes.
 
-    python benchmarks/scan.py [--gb 0.2 2 8] [--many] [--storm] [--runs 5] [--dir FOLDER]
+    python -m benchmarks.scan [--gb 0.2 2 8] [--many] [--storm] [--runs 5] [--dir FOLDER]
 
 The logs are made (see loggen.py), the verdict is checked in every run, and what was made is deleted at the end. The cache
 is warm: each size is read once before. Runs alternate; the best of each counts, for other work on the machine only adds.
@@ -19,9 +19,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import loggen
-from measure import Run, run
-
+from benchmarks import loggen
+from benchmarks.measure import Run, run
 from triage.core.cause.ranges import fold
 
 TRIAGE = [

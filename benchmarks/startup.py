@@ -1,6 +1,6 @@
 """Start-up of the installed command, beside Python's own.
 
-    python benchmarks/startup.py [--runs 20]
+    python -m benchmarks.startup [--runs 20]
 
 Builds the wheel of this checkout, installs it into a fresh virtual environment and prints medians as a Markdown table.
 """
@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-from measure import run
+from benchmarks.measure import run
 
 HERE = Path(__file__).resolve().parent.parent
 SMALL = HERE / "fixtures" / "cases" / "core-heads-tp" / "logs"

@@ -7,7 +7,9 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from triage.core.events import arguments
 from triage.core.logs import regions
+from triage.core.logs.anchors import SIZES
 from triage.core.logs.regions import Anchors, Region, RegionFinder
 
 ANCHORS = Anchors()
@@ -77,3 +79,36 @@ def test_a_line_without_end_does_not_grow_memory() -> None:
         list(finder.take())
     finder.close()
     assert sum(len(r.data) for r in finder.take()) <= regions.KEPT_LAST + regions.LARGEST * 2
+
+
+def test_of_lines_that_are_alike_and_far_apart_the_first_and_the_last_are_kept() -> None:
+    lines = [b"W: error: retry %d\n" % i for i in range(50)]
+    kept = b"".join(r.data for r in found(b"".join(NOISE * 60 + line for line in lines) + NOISE * 60))
+    assert lines[0] in kept
+    assert lines[-1] in kept
+    assert kept.count(b"error: retry") == 2
+
+
+def test_a_burst_of_lines_that_are_alike_is_kept_whole() -> None:
+    lines = b"".join(b"  exitcode  : 1 (pid: %d)\n  rank : %d\n" % (i, i) for i in range(16))
+    assert any(lines in r.data for r in found(NOISE * 900 + lines + NOISE * 900))
+
+
+def test_a_size_in_the_head_is_kept_and_the_same_words_later_are_not() -> None:
+    size = b"> initializing tensor model parallel with size 8\n"
+    kept = b"".join(r.data for r in found(NOISE * 40 + size + NOISE * 900 + size + NOISE * 900))
+    assert kept.count(size) == 1
+
+
+def test_what_only_more_than_64_literals_find_is_found() -> None:
+    finder = RegionFinder(Anchors(("flux capacitor",)))
+    finder.feed(NOISE * 900 + b"the flux capacitor is empty\n" + TRACEBACK + NOISE * 900)
+    finder.close()
+    kept = b"".join(r.data for r in finder.take())
+    assert b"the flux capacitor is empty\n" in kept
+    assert TRACEBACK in kept
+
+
+def test_every_word_by_which_sizes_are_told_is_looked_for_in_the_head() -> None:
+    words = {literal for form in arguments._FORMS for literal in form[1]} | {"--"}
+    assert not {word for word in words if not any(size in word for size in (*SIZES, *ANCHORS.literals))}

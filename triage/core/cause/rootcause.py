@@ -396,4 +396,5 @@ def _perhaps_before(told: Incident, downstream: Sequence[Incident]) -> Incident 
     if not told.rule.scheduler:
         return None
     own = (i for i in downstream if i.role is Role.ROOT and not i.rule.scheduler)
-    return next((i for i in own if not _behind(i, told)), None)
+    other = (i for i in own if i.category != told.category)
+    return next((i for i in other if not _behind(i, told)), None)

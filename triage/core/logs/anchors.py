@@ -20,7 +20,7 @@ ANCHORS: tuple[str, ...] = (
     "Traceback (m", "Timeout", "estart", "nable to", "FAILED", "usage: ", "srun: ",
 )  # fmt: skip
 """At most 64, each of four or more bytes as UTF-8, the first four of them rare in healthy logs (`CL WARN`, for every line of
-NCCL's has `NCCL`). Their order decides the speed, by a factor of six: `benchmarks/anchor_order.py` finds it."""
+NCCL's has `NCCL`). Their order decides the speed, by a factor of six: `python -m benchmarks.anchor_order` finds it."""
 
 EXITS = frozenset((
     "itcode", "xit code", "xited ", "rn code", "xit status", "srun: ", "estart", "equeue", "DUE TO ", "CANCELLED", "FAILED",

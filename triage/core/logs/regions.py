@@ -250,9 +250,7 @@ class RegionFinder:
             if end <= line and (end <= trace or which not in special):
                 continue
             first = rfind(b"\n", max(0, at - LONGEST_LINE), at) + 1 or max(0, at - LONGEST_LINE)
-            stop = find(b"\n", end, end + LONGEST_LINE)
-            if stop < 0:
-                stop = min(len(window), end + LONGEST_LINE)
+            stop = find(b"\n", end, end + LONGEST_LINE) + 1 or min(len(window), end + LONGEST_LINE)
             if which == anchors.sizes:
                 if not is_old(window[first:stop], start + first, FIRST_LINES):
                     self._extend(window, start, start + first, start + stop)

@@ -22,10 +22,20 @@ def missing(launch: Launch) -> Iterator[Finding]:
         yield Finding(Severity.ERROR, "batch/missing", f"{MICRO} is not given", f"{ARGUMENTS}:693")
 
 
+def global_batch_elsewhere(launch: Launch) -> Iterator[Finding]:
+    """micro-batch x DP divides the global batch, in every version; one that ramps up asks it of each step instead, see
+    `rampup`."""
+    yield from _global(launch, unless(launch, "--decrease-batch-size-if-needed", SCHEDULE, RAMPUP))
+
+
 def global_batch(launch: Launch) -> Iterator[Finding]:
-    """micro-batch x DP divides the global batch (num_microbatches_calculator.py:381). With --rampup-batch-size,
-    which older versions obey and the current one ignores, see `rampup`."""
-    severity = unless(launch, "--decrease-batch-size-if-needed", SCHEDULE, RAMPUP)
+    """The same (num_microbatches_calculator.py:381), and a ramp-up, which is ignored, lifts nothing. Without an
+    evaluation batch of its own `evaluation` says it."""
+    if launch.flag(EVAL_GLOBAL, EVAL_MICRO):
+        yield from _global(launch, unless(launch, "--decrease-batch-size-if-needed", SCHEDULE))
+
+
+def _global(launch: Launch, severity: Severity | None) -> Iterator[Finding]:
     size, micro = launch.int(GLOBAL), launch.int(MICRO)
     if severity and size is not None and micro is not None:
         yield from _indivisible(launch, severity, GLOBAL, size, micro, f"{MICROBATCHES}:381")
@@ -37,6 +47,8 @@ def evaluation(launch: Launch) -> Iterator[Finding]:
     micro = launch.int(EVAL_MICRO, default=launch.int(MICRO))
     option = EVAL_GLOBAL if launch.flag(EVAL_GLOBAL) else GLOBAL
     size = launch.int(option)
+    if size is None and not launch.flag(SCHEDULE):
+        size = (launch.int(MICRO) or 0) * layout(launch).dp
     if size is not None and micro is not None:
         yield from _indivisible(launch, Severity.ERROR, option, size, micro, f"{ARGUMENTS}:715")
 
@@ -47,11 +59,13 @@ def _indivisible(
     placed = layout(launch)
     replicas = placed.dp * placed.remat
     if micro > 0 and size % (micro * replicas):
+        evaluated = source.startswith(ARGUMENTS) and launch.has(EVAL_GLOBAL, EVAL_MICRO)
+        given = "" if launch.has(option) else " (its default)"
         yield Finding(
             severity,
-            "batch/evaluation" if source.startswith(ARGUMENTS) else "batch/global",
-            f"{option} {size} is no multiple of micro-batch {micro} x DP {replicas} = {micro * replicas} "
-            f"(DP = {placed.world} processes / ({placed}))",
+            "batch/evaluation" if evaluated else "batch/global",
+            f"{option} {size}{given} is no multiple of {'evaluation ' if evaluated else ''}micro-batch {micro} "
+            f"x DP {replicas} = {micro * replicas} (DP = {placed.world} processes / ({placed}))",
             source,
             launch.line(option, MICRO),
         )
@@ -96,7 +110,10 @@ def step_schedule(launch: Launch) -> Iterator[Finding]:
     num_microbatches_calculator.py:266)."""
     if not launch.flag(SCHEDULE):
         return
-    for other, source in ((GLOBAL, f"{ARGUMENTS}:699"), ("--decrease-batch-size-if-needed", f"{MICROBATCHES}:266")):
+    for other, source in (
+        (GLOBAL, f"{ARGUMENTS}:699"),
+        ("--decrease-batch-size-if-needed", f"{MICROBATCHES}:266"),
+    ):
         if launch.flag(other):
             yield Finding(
                 Severity.ERROR,

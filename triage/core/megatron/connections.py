@@ -72,13 +72,17 @@ def connections(launch: Launch) -> Iterator[Finding]:
         )
 
 
-def _judge(launch: Launch, wanted: Need, value: str | None, sure: Severity) -> tuple[Severity, str, int] | None:
+def _judge(
+    launch: Launch, wanted: Need, value: str | None, sure: Severity
+) -> tuple[Severity, str, int] | None:
     """Severity, sentence and line of arguments.py, or `None` where the value is right."""
     shown = f"{NAME} is {'not set' if value is None else repr(value[:20])}"
     match wanted:
         case Need.NOT_ONE:
             torch = launch.flag(TORCH_FSDP)
-            text = f"{shown}, but with {TORCH_FSDP if torch else MEGATRON_FSDP} it must be unset or more than 1"
+            text = (
+                f"{shown}, but with {TORCH_FSDP if torch else MEGATRON_FSDP} it must be unset or more than 1"
+            )
             return (sure, text, 1048 if torch else 1166) if value == "1" else None
         case Need.ONE:
             text = f"{shown}, but {_sizes(launch)} on {launch.gpu} (before Blackwell) needs exactly 1"
@@ -87,13 +91,19 @@ def _judge(launch: Launch, wanted: Need, value: str | None, sure: Severity) -> t
             text = f"{shown}, and the GPU type is not known: {_sizes(launch)} needs exactly 1 on Hopper and before"
             return None if value == "1" else (Severity.WARNING, f"{text}, and nothing on Blackwell", 1477)
         case Need.ONE_OR_MANY:
-            text = f"{shown}; {_sizes(launch)} wants 1 and {OVERLAP_EXPERTS} wants 32: choose what matters more"
+            text = (
+                f"{shown}; {_sizes(launch)} wants 1 and {OVERLAP_EXPERTS} wants 32: choose what matters more"
+            )
             return Severity.WARNING, text, 1467
         case Need.MANY:
             text = f"{shown}, but {OVERLAP_EXPERTS} overlaps best with 32"
             return None if value == "32" else (Severity.WARNING, text, 1467)
         case Need.NO_EFFECT:
-            return None if value is None else (Severity.INFO, f"{shown}, which has no effect on {launch.gpu}", 1454)
+            return (
+                None
+                if value is None
+                else (Severity.INFO, f"{shown}, which has no effect on {launch.gpu}", 1454)
+            )
         case Need.NONE:
             text = f"{shown}, but nothing here needs it (TP 1, CP 1, no FSDP): leave it unset"
             return None if value is None else (Severity.WARNING, text, 1453)

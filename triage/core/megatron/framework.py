@@ -15,6 +15,8 @@ OWN = frozenset({
 })  # fmt: skip
 """Options that together mark a program of Megatron's family."""
 _DEEPSPEED = re.compile(r"--(?:no-)?(?:deepspeed|ds-|zero-stage|cpu-optimizer)", re.ASCII)
+_PRETRAIN = re.compile(r"(?:.*[/.])?(?:pretrain_\w+|train_rl)(?:\.py)?", re.S)
+"""Megatron-LM's own programs, which check their arguments in full (megatron/training/arguments.py)."""
 _NEMO = re.compile(r"nemo|megatron_gpt_pretraining|megatron_gpt_finetuning", re.I)
 
 OVERRIDES = {
@@ -44,18 +46,18 @@ def recognise(launch: Launch) -> Framework:
         return Framework.DEEPSPEED
     if any(_override(item) for item in launch.args) or _NEMO.search(launch.program or ""):
         return Framework.NEMO
-    if foreign(launch):
-        family = launch.framework is Framework.MEGATRON or len(names & OWN) >= 3
-        return Framework.FORK if family else Framework.UNKNOWN
-    if launch.framework is Framework.UNKNOWN:
-        return Framework.OLDER if len(names & OWN) >= 3 else Framework.UNKNOWN
-    return Framework.MEGATRON
+    own = launch.program is None or _PRETRAIN.fullmatch(launch.program) is not None
+    if len(names & OWN) < 3 and not (own and launch.framework is Framework.MEGATRON):
+        return Framework.UNKNOWN
+    return Framework.FORK if foreign(launch) or not own else Framework.MEGATRON
 
 
 def foreign(launch: Launch) -> tuple[Argument, ...]:
     """Options that current Megatron-LM does not have."""
     return tuple(
-        item for item in launch.args if item.name is not None and item.name.startswith("--") and item.name not in KNOWN
+        item
+        for item in launch.args
+        if item.name is not None and item.name.startswith("--") and item.name not in KNOWN
     )
 
 

@@ -19,6 +19,8 @@ class Unknown(enum.Enum):
 UNKNOWN = Unknown.UNKNOWN
 
 Value = str | Unknown
+Number = int
+"""`int` under a name that `Launch.int` does not hide."""
 
 
 class Framework(enum.Enum):
@@ -131,7 +133,7 @@ class Launch:
             raise Unresolved(names[0])
         return item.values[0]
 
-    def int(self, *names: str, default: int | None = None) -> int | None:
+    def int(self, *names: str, default: Number | None = None) -> Number | None:
         """The first value as Python's `int` reads it. Raises `Unresolved` where it is not known or no number."""
         text = self.text(*names)
         if text is None:
@@ -140,7 +142,7 @@ class Launch:
             raise Unresolved(names[0])
         return int(text)
 
-    def size(self, *names: str) -> int:
+    def size(self, *names: str) -> Number:
         """A parallel size: 1 where it is not given. Raises `Unresolved` where it is not known or below 1, which has
         its own check."""
         number = self.int(*names, default=1)
@@ -148,7 +150,7 @@ class Launch:
             raise Unresolved(names[0])
         return number
 
-    def line(self, *names: str) -> int | None:
+    def line(self, *names: str) -> Number | None:
         """The line of the first of the options that is given, for a finding to point at."""
         found = (self.find(name) for name in names)
         return next((item.line for item in found if item is not None and item.line is not None), None)

@@ -20,9 +20,8 @@ ELSEWHERE = ("--heterogeneous-layers-config-path", "--heterogeneous-layers-confi
 
 def heads(launch: Launch) -> Iterator[Finding]:
     """TP divides the attention heads (transformer_config.py:1446)."""
-    severity = unless(launch, *ELSEWHERE)
     number, tp = launch.int(HEADS), launch.size(TP)
-    if severity and number is not None and number % tp:
+    if number is not None and number % tp and not launch.has(*ELSEWHERE):
         yield Finding(
             Severity.ERROR,
             "model/heads",

@@ -24,7 +24,9 @@ def expert_parallel(launch: Launch) -> Iterator[Finding]:
         text, line = f"{EXPERTS} {experts} is no multiple of EP {ep}", 1657
     else:
         return
-    yield Finding(Severity.ERROR, "moe/expert-parallel", text, f"{ARGUMENTS}:{line}", launch.line(EXPERTS, EP))
+    yield Finding(
+        Severity.ERROR, "moe/expert-parallel", text, f"{ARGUMENTS}:{line}", launch.line(EXPERTS, EP)
+    )
 
 
 def bias(launch: Launch) -> Iterator[Finding]:
@@ -49,7 +51,11 @@ def overlap(launch: Launch) -> Iterator[Finding]:
     ep, dispatcher = launch.size(EP), launch.text(DISPATCHER, default="allgather")
     needs = (
         (ep > 1, f"EP > 1, but EP is {ep}", 3014),
-        (dispatcher in ("alltoall", "flex"), f"{DISPATCHER} alltoall or flex, not {str(dispatcher)[:40]}", 3016),
+        (
+            dispatcher in ("alltoall", "flex"),
+            f"{DISPATCHER} alltoall or flex, not {str(dispatcher)[:40]}",
+            3016,
+        ),
         (launch.text("--recompute-granularity") != "full", "no full recomputation", 3022),
         (not launch.flag("--recompute-method"), "no --recompute-method", 3025),
         (not launch.flag("--recompute-num-layers"), "no --recompute-num-layers", 3028),
@@ -86,7 +92,11 @@ def router(launch: Launch) -> Iterator[Finding]:
 
 def hidden_size(launch: Launch) -> Iterator[Finding]:
     """The experts' hidden size belongs to experts (transformer_config.py:1702)."""
-    if launch.flag("--moe-ffn-hidden-size") and not launch.int(EXPERTS) and not launch.flag("--moe-layer-freq"):
+    if (
+        launch.flag("--moe-ffn-hidden-size")
+        and not launch.int(EXPERTS)
+        and not launch.flag("--moe-layer-freq")
+    ):
         yield Finding(
             Severity.ERROR,
             "moe/hidden-size",

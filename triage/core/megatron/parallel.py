@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from triage.core.megatron.finding import ARGUMENTS, PARALLEL_CONFIG, STATE, Finding, Severity, unless
+from triage.core.megatron.finding import ARGUMENTS, PARALLEL_CONFIG, STATE, Finding, Severity
 from triage.core.megatron.launch import Argument, Launch, Unresolved, is_int
 from triage.core.megatron.layout import (
     CP,
@@ -69,8 +69,7 @@ def _wrong(item: Argument) -> str | None:
 def world_size(launch: Launch) -> Iterator[Finding]:
     """The world is a multiple of TP x PP x CP (arguments.py:432, parallel_state.py:823). A size that is not known is
     left out of the product: the world must be a multiple of the rest all the same."""
-    severity = unless(launch, *OTHER_WORLDS)
-    if launch.world_size is None or severity is None:
+    if launch.world_size is None or launch.has(*OTHER_WORLDS):
         return
     names = [("TP", TP), ("PP", PP), ("CP", CP)]
     if launch.has(DS_SEQUENCE):
@@ -83,7 +82,7 @@ def world_size(launch: Launch) -> Iterator[Finding]:
         shown = str(layout(launch))
     if launch.world_size < 1 or launch.world_size % product:
         yield Finding(
-            Severity.ERROR if product > 1 and launch.has(*OTHER_WORLDS) is not True else severity,
+            Severity.ERROR,
             "parallel/world-size",
             f"the world of {_world(launch)} is no multiple of {shown} = {product}",
             f"{ARGUMENTS}:432",
@@ -121,7 +120,10 @@ def expert_world_size(launch: Launch) -> Iterator[Finding]:
 
 def weight_shards(launch: Launch) -> Iterator[Finding]:
     """Weight shards are a multiple of TP (model_parallel_config.py:31, 36)."""
-    for option, tensor, short in ((SHARDS, launch.size(TP), "TP"), (EXPERT_SHARDS, expert_tp(launch), "expert-TP")):
+    for option, tensor, short in (
+        (SHARDS, launch.size(TP), "TP"),
+        (EXPERT_SHARDS, expert_tp(launch), "expert-TP"),
+    ):
         shards = launch.int(option)
         if shards is not None and (shards < tensor or shards % tensor):
             yield Finding(

@@ -41,10 +41,10 @@ def _depth(launch: Launch) -> int:
 
 def _virtual(launch: Launch) -> int | None:
     """Virtual stages per pipeline rank, `None` without interleaving (arguments.py:943-986)."""
-    if launch.has(*HYBRID) is not False:
-        raise Unresolved(HYBRID[0])
     pp = launch.size(PP)
-    if (text := launch.text(LAYOUT)) is not None:
+    if (pattern := launch.text(*HYBRID)) is not None:
+        count = (pattern.split("/")[0].count("|") + 1) // pp
+    elif (text := launch.text(LAYOUT)) is not None:
         count = len(stages(text)) // pp
     elif launch.flag(VIRTUAL):
         count = launch.size(VIRTUAL)
@@ -70,6 +70,19 @@ def layers(launch: Launch) -> Iterator[Finding]:
             "pipeline/layers",
             f"{shown} is no multiple of PP {pp} ({depth} % {pp} = {depth % pp})",
             f"{ARGUMENTS}:{968 if launch.has(PER_VIRTUAL) else 997}",
+            launch.line(LAYERS, PP),
+        )
+
+
+def deepspeed_layers(launch: Launch) -> Iterator[Finding]:
+    """Megatron-DeepSpeed balances its stages, the embedding and the loss among them: what does not divide is slow."""
+    number, pp = launch.int(LAYERS), launch.size(PP)
+    if number is not None and number % pp and (number + 2) % pp:
+        yield Finding(
+            Severity.WARNING,
+            "pipeline/layers",
+            f"neither {LAYERS} {number} nor {number + 2} with embedding and loss is a multiple of PP {pp}",
+            None,
             launch.line(LAYERS, PP),
         )
 
@@ -165,7 +178,9 @@ def uneven_split(launch: Launch) -> Iterator[Finding]:
     if bool(left) != bool(ranks):
         yield _uneven(launch, f"the ends leave {left} layers for {ranks} stages in the middle", 2342)
     elif ranks and left % ranks:
-        yield _uneven(launch, f"the ends leave {left} layers, no multiple of the {ranks} stages in the middle", 2350)
+        yield _uneven(
+            launch, f"the ends leave {left} layers, no multiple of the {ranks} stages in the middle", 2350
+        )
     elif ranks and virtual and left // ranks % virtual:
         text = f"a middle stage has {left // ranks} layers, no multiple of its {virtual} virtual stages"
         yield _uneven(launch, text, 2364)
@@ -180,7 +195,7 @@ def _uneven(launch: Launch, text: str, line: int) -> Finding:
 def virtual_stages(launch: Launch) -> Iterator[Finding]:
     """With a number of virtual stages and an even split, PP divides the layers when the model is built, and the virtual
     stages divide those of a rank (megatron/core/transformer/transformer_block.py:157, 176); where the embedding or loss
-    counts, the configuration asks it before (transformer_config.py:2409, 2422)."""
+    counts, the configuration asks it before (transformer_config.py:2383-2409)."""
     if not launch.flag(VIRTUAL) or launch.has(FIRST, LAST, PER_VIRTUAL, LAYOUT, *OTHER_SPLITS) is not False:
         return
     depth, pp, virtual = _depth(launch), launch.size(PP), launch.size(VIRTUAL)
@@ -188,10 +203,10 @@ def virtual_stages(launch: Launch) -> Iterator[Finding]:
     block = "megatron/core/transformer/transformer_block.py"
     if depth % pp:
         text = f"{depth} layers are no multiple of PP {pp}"
-        source = f"{block}:157" if not accounted else f"{CONFIG}:{2396 if virtual == 1 else 2409}"
+        source = f"{block}:157" if not accounted else f"{CONFIG}:{2383 if virtual == 1 else 2396}"
     elif depth // pp % virtual:
         text = f"the {depth // pp} layers of a rank are no multiple of its {virtual} virtual stages"
-        source = f"{CONFIG}:2422" if accounted else f"{block}:176"
+        source = f"{CONFIG}:2409" if accounted else f"{block}:176"
     else:
         return
     yield Finding(Severity.ERROR, "pipeline/virtual-stages", text, source, launch.line(VIRTUAL, LAYERS))
@@ -230,7 +245,10 @@ def overlapped_experts(launch: Launch) -> Iterator[Finding]:
 def micro_batches(launch: Launch) -> Iterator[Finding]:
     """Interleaving needs at least PP micro-batches, and no small rest
     (megatron/core/pipeline_parallel/schedules.py:1160, 1172): the first step says so, not the start."""
-    if launch.has(GROUP_SIZE, SCHEDULE, "--decrease-batch-size-if-needed") is not False or _virtual(launch) is None:
+    if (
+        launch.has(GROUP_SIZE, SCHEDULE, "--decrease-batch-size-if-needed") is not False
+        or _virtual(launch) is None
+    ):
         return
     placed = layout(launch)
     size, micro = launch.int(GLOBAL), launch.int(MICRO)

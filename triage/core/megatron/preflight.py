@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from triage.core.megatron import batch, fsdp, hybrid, model, moe, parallel, pipeline, sequence, training
 from triage.core.megatron.connections import connections
@@ -14,30 +16,37 @@ from triage.core.megatron.launch import Framework, Launch, Unresolved
 from triage.core.megatron.options import KNOWN
 
 
+class Scope(enum.Enum):
+    """Whose rule it is."""
+
+    EVERYWHERE = "everywhere"
+    """Arithmetic of every version and fork: it stays an error there."""
+    VERSION = "version"
+    """Outside current Megatron-LM a warning, as another version may differ."""
+    CURRENT = "current"
+    """Says nothing about other versions."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A check and how far it holds."""
 
     check: Check
-    everywhere: bool = False
-    """Arithmetic of every version and fork: it stays an error there. What is not is a warning outside current
-    Megatron-LM, as another version may differ."""
-    only_current: bool = False
-    """Says nothing about other versions."""
+    scope: Scope = Scope.VERSION
 
 
 CHECKS: tuple[Rule, ...] = (
-    Rule(parallel.numbers, everywhere=True),
-    Rule(parallel.world_size, everywhere=True),
+    Rule(parallel.numbers, Scope.EVERYWHERE),
+    Rule(parallel.world_size, Scope.EVERYWHERE),
     Rule(parallel.weight_shards),
     Rule(parallel.expert_world_size),
-    Rule(model.heads, everywhere=True),
-    Rule(model.hidden_size, everywhere=True),
+    Rule(model.heads, Scope.EVERYWHERE),
+    Rule(model.hidden_size, Scope.EVERYWHERE),
     Rule(model.query_groups),
-    Rule(model.required, only_current=True),
-    Rule(model.layers_twice, only_current=True),
+    Rule(model.required, Scope.CURRENT),
+    Rule(model.layers_twice, Scope.CURRENT),
     Rule(model.latent_attention),
-    Rule(pipeline.layers, everywhere=True),
+    Rule(pipeline.layers, Scope.EVERYWHERE),
     Rule(pipeline.virtual_once),
     Rule(pipeline.virtual_layers),
     Rule(pipeline.virtual_needs_pipeline),
@@ -50,12 +59,12 @@ CHECKS: tuple[Rule, ...] = (
     Rule(pipeline.micro_batches),
     Rule(hybrid.conflicts),
     Rule(hybrid.segments),
-    Rule(batch.missing, only_current=True),
-    Rule(batch.global_batch, everywhere=True),
-    Rule(batch.evaluation, only_current=True),
-    Rule(batch.rampup_ignored, only_current=True),
-    Rule(batch.step_schedule, only_current=True),
-    Rule(sequence.length, only_current=True),
+    Rule(batch.missing, Scope.CURRENT),
+    Rule(batch.global_batch, Scope.CURRENT),
+    Rule(batch.evaluation, Scope.CURRENT),
+    Rule(batch.rampup_ignored, Scope.CURRENT),
+    Rule(batch.step_schedule, Scope.CURRENT),
+    Rule(sequence.length, Scope.CURRENT),
     Rule(sequence.context_parallel),
     Rule(sequence.positions),
     Rule(sequence.ignored),
@@ -72,11 +81,27 @@ CHECKS: tuple[Rule, ...] = (
     Rule(training.precision),
     Rule(training.overlap_gather),
     Rule(training.schedule),
-    Rule(training.saving, only_current=True),
-    Rule(training.data, only_current=True),
+    Rule(training.saving, Scope.CURRENT),
+    Rule(training.data, Scope.CURRENT),
     Rule(training.recompute),
     Rule(connections),
 )
+
+_BATCH = (Rule(batch.global_batch_elsewhere, Scope.EVERYWHERE), Rule(batch.rampup, Scope.EVERYWHERE))
+OTHERS: dict[Framework, tuple[Rule, ...]] = {
+    Framework.OLDER: _BATCH,
+    Framework.FORK: _BATCH,
+    Framework.NEMO: _BATCH,
+    Framework.DEEPSPEED: (*_BATCH, Rule(pipeline.deepspeed_layers, Scope.EVERYWHERE)),
+}
+"""Checks of a framework's own."""
+LEFT_OUT: dict[Framework, tuple[Check, ...]] = {
+    Framework.DEEPSPEED: (pipeline.layers, moe.expert_parallel, moe.bias, moe.router, moe.hidden_size),
+}
+"""Checks that a framework has other rules for."""
+
+NAMED = 20
+"""Unknown options that are told; comparing names is slow."""
 
 FROM_CHECKPOINT = "--use-checkpoint-args"
 """Takes the model's sizes from a checkpoint, whatever the command says."""
@@ -90,11 +115,11 @@ def preflight(launch: Launch) -> list[Finding]:
     findings = list(_misspelt(launch)) if framework in (Framework.MEGATRON, Framework.FORK) else []
     if framework is Framework.NEMO:
         launch = translated(launch)
-    rules = CHECKS if framework is Framework.MEGATRON else (*CHECKS, Rule(batch.rampup, everywhere=True))
-    for rule in rules:
-        if rule.only_current and framework is not Framework.MEGATRON:
+    for rule in (*CHECKS, *OTHERS.get(framework, ())):
+        if rule.check in LEFT_OUT.get(framework, ()):
             continue
-        findings += (_judged(finding, rule, framework, launch) for finding in _run(rule, launch))
+        if rule.scope is not Scope.CURRENT or framework is Framework.MEGATRON:
+            findings += (_judged(finding, rule, framework, launch) for finding in _run(rule, launch))
     once = dict.fromkeys(findings)
     return sorted(once, key=lambda finding: _ORDER.index(finding.severity))
 
@@ -107,7 +132,7 @@ def _run(rule: Rule, launch: Launch) -> list[Finding]:
     found: list[Finding] = []
     try:
         for finding in rule.check(launch):
-            found.append(finding)  # noqa: PERF402
+            found.append(finding)
     except Unresolved:
         pass
     return found
@@ -116,18 +141,16 @@ def _run(rule: Rule, launch: Launch) -> list[Finding]:
 def _judged(finding: Finding, rule: Rule, framework: Framework, launch: Launch) -> Finding:
     if finding.severity is not Severity.ERROR:
         return finding
-    sure = framework is Framework.MEGATRON or rule.everywhere
-    if rule.check is pipeline.layers and framework is Framework.DEEPSPEED:
-        sure = False
+    sure = framework is Framework.MEGATRON or rule.scope is Scope.EVERYWHERE
     if not sure or launch.has(FROM_CHECKPOINT):
         return replace(finding, severity=Severity.WARNING)
     return finding
 
 
 def _misspelt(launch: Launch) -> Iterator[Finding]:
-    """Options that Megatron-LM's parser refuses, unless the program adds them."""
-    for item in foreign(launch):
-        name = item.name or ""
+    """Options that Megatron-LM's parser refuses, unless the program adds them; the first `NAMED` of them."""
+    strange = {item.name or "": item for item in reversed(foreign(launch))}
+    for name, item in islice(reversed(strange.items()), NAMED):
         close = difflib.get_close_matches(name, KNOWN, n=1, cutoff=0.85) if len(name) < 80 else []
         hint = f"; did you mean {close[0]}?" if close else ""
         yield Finding(

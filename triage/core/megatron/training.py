@@ -102,12 +102,14 @@ def recompute(launch: Launch) -> Iterator[Finding]:
         line = launch.line("--distribute-saved-activations")
         if (tp := launch.size(TP)) == 1:
             text = f"--distribute-saved-activations needs TP > 1, but TP is {tp}"
-            yield _error("training/recompute", text, 1409, line)
+            yield _error("training/recompute", text, 1411, line)
         elif granularity != "full":
             text = "--distribute-saved-activations needs full recomputation"
             yield _error("training/recompute", text, 1414, line)
         elif launch.flag("--sequence-parallel"):
-            yield _config("--distribute-saved-activations cannot be combined with --sequence-parallel", 1935, line)
+            yield _config(
+                "--distribute-saved-activations cannot be combined with --sequence-parallel", 1935, line
+            )
 
 
 def _config(text: str, source: int, line: int | None) -> Finding:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from triage.core.script.directives import Directives
 from triage.core.script.slurm_options import Option
@@ -26,6 +27,9 @@ class Gpus:
     count: int
     kind: str | None
     line: int
+    exact: bool = True
+    total: bool = False
+    """Asked for the whole job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,8 @@ class Allocation:
     gpu: str | None = None
     gpus_line: int | None = None
     gpu_line: int | None = None
+    gpus_exact: bool = True
+    """False where the GPUs of a node are only the total divided by the nodes."""
 
 
 def node_count(text: str) -> int | None:
@@ -77,7 +83,7 @@ def gpu_request(text: str, line: int, *, gres: bool) -> Gpus | None:
 
 
 def gpu_type(text: str) -> str | None:
-    """The one GPU type that a constraint or a partition's name tells."""
+    """The one GPU type that a constraint tells."""
     found = {match.lower() for match in _GPU_NAME.findall(text)}
     return found.pop() if len(found) == 1 else None
 
@@ -101,39 +107,80 @@ def read_allocation(directives: Directives) -> Allocation:
     """What the job gets. In a heterogeneous job nothing is concluded."""
     if directives.components > 1:
         return Allocation()
-    return from_options({item.name: item for item in directives.options})
-
-
-def from_options(given: dict[str, Option], base: Allocation | None = None) -> Allocation:
-    """The same from options by name; `base` is the job in which a step runs."""
+    given = {item.name: item for item in directives.options}
     nodes_option, tasks_option = given.get("nodes"), given.get("ntasks")
-    per_node_option = given.get("ntasks-per-node")
-    nodes = node_count(_text(nodes_option)) if nodes_option else base.nodes if base else None
-    if nodes_option is None and base is None and (listed := given.get("nodelist")):
-        nodes_option = listed if _hosts(_text(listed)) else None
-        nodes = _hosts(_text(listed))
+    nodes = node_count(_text(nodes_option)) if nodes_option else None
+    if nodes_option is None and (listed := given.get("nodelist")) and _hosts(_text(listed)):
+        nodes_option, nodes = listed, _hosts(_text(listed))
     tasks = count(_text(tasks_option)) if tasks_option else None
-    per_node = count(_text(per_node_option)) if per_node_option else None
-    if per_node is None and per_node_option is None and tasks is not None and nodes is not None:
-        per_node = tasks // nodes if tasks % nodes == 0 else None
+    per_node, task_line = _job_tasks(given, nodes, tasks)
     if nodes is None and nodes_option is None and tasks and per_node and tasks % per_node == 0:
         nodes, nodes_option = tasks // per_node, tasks_option
-    gpus = _gpus(given, nodes, per_node, tasks)
-    where = gpus or _typed_elsewhere(given)
+    gpus = _gpus(given, nodes, per_node)
+    kind = _gpu_type(given, gpus)
     return Allocation(
         nodes,
-        nodes_option.line if nodes_option else base.nodes_line if base else None,
-        tasks if tasks is not None or tasks_option else nodes * per_node if nodes and per_node else None,
+        nodes_option.line if nodes_option else None,
+        tasks or (nodes * per_node if nodes and per_node and "ntasks-per-node" in given else None),
         per_node,
-        (per_node_option or tasks_option or nodes_option or _NOWHERE).line or None,
-        gpus.count if gpus and gpus.count > 0 else base.gpus_per_node if base and gpus is None else None,
-        where.kind if where and where.kind else base.gpu if base else None,
-        gpus.line if gpus else base.gpus_line if base else None,
-        where.line if where and where.kind else base.gpu_line if base else None,
+        task_line,
+        gpus.count if gpus and gpus.count else None,
+        kind.kind if kind else None,
+        gpus.line if gpus else None,
+        kind.line if kind else None,
+        gpus_exact=gpus is None or gpus.exact,
     )
 
 
-_NOWHERE = Option("", None, 0)
+def _job_tasks(
+    given: Mapping[str, Option], nodes: int | None, tasks: int | None
+) -> tuple[int | None, int | None]:
+    """Tasks of a node where nothing else is said to srun, and the line that says so."""
+    if option := given.get("ntasks-per-node"):
+        return count(_text(option)), option.line
+    if option := given.get("ntasks"):
+        return (tasks // nodes if tasks and nodes and tasks % nodes == 0 else None), option.line
+    if any(name.startswith("ntasks-per-") for name in given):
+        return None, None
+    return 1, None
+
+
+def read_step(options: Sequence[Option], job: Allocation) -> Allocation:
+    """What one srun of the job gets. What contradicts the job's own numbers is left unknown: the answer depends on
+    the version (src/srun/opt.c, `_opt_verify`)."""
+    given = {item.name: item for item in options}
+    if any(not item.recognised and not item.name for item in options):
+        return replace(job, nodes=None, tasks=None, tasks_per_node=None)
+    nodes_option, tasks_option, per_node_option = (
+        given.get(name) for name in ("nodes", "ntasks", "ntasks-per-node")
+    )
+    tasks = count(_text(tasks_option)) if tasks_option else None
+    nodes = node_count(_text(nodes_option)) if nodes_option else job.nodes
+    if nodes_option is None and (listed := given.get("nodelist")):
+        nodes = _hosts(_text(listed))
+    elif nodes_option is None and tasks and (nodes is None or tasks < nodes):
+        nodes = tasks if tasks == 1 else None
+    if tasks_option:
+        per_node = tasks // nodes if tasks and nodes and tasks % nodes == 0 else None
+    elif per_node_option:
+        per_node = count(_text(per_node_option))
+        per_node = per_node if job.tasks in (None, per_node and job.nodes and per_node * job.nodes) else None
+    else:
+        per_node = job.tasks_per_node if nodes == job.nodes or job.tasks is None else None
+    line = next((item.line for item in (per_node_option, tasks_option) if item), job.tasks_line)
+    gpus = _gpus(given, nodes, per_node)
+    own = gpus is not None and not gpus.total
+    return replace(
+        job,
+        nodes=nodes,
+        nodes_line=nodes_option.line if nodes_option else job.nodes_line,
+        tasks=tasks or (nodes * per_node if nodes and per_node else None),
+        tasks_per_node=per_node,
+        tasks_line=line,
+        gpus_per_node=(gpus.count or None) if gpus and own else job.gpus_per_node,
+        gpus_line=gpus.line if gpus and own else job.gpus_line,
+        gpus_exact=gpus.exact if gpus and own else job.gpus_exact,
+    )
 
 
 def _text(option: Option | None) -> str:
@@ -146,48 +193,33 @@ def _hosts(text: str) -> int | None:
     return len(names) if text and all(re.fullmatch(r"[\w.-]+", name, re.ASCII) for name in names) else None
 
 
-def _gpus(
-    given: dict[str, Option], nodes: int | None, per_node: int | None, tasks: int | None
-) -> Gpus | None:
+def _gpus(given: Mapping[str, Option], nodes: int | None, per_node: int | None) -> Gpus | None:
     """GPUs of a node. A count of 0 says that they are asked for, but not how many a node has."""
-    if (option := given.get("gpus-per-node")) or (option := given.get("gres")):
-        found = gpu_request(_text(option), option.line, gres=option.name == "gres")
-        if found is None and option.name == "gres" and "gpu" not in _text(option):
-            return _total(given, nodes, per_node, tasks)
-        other = given.get("gres")
-        if found and option.name == "gpus-per-node" and found.kind is None and other:
-            typed = gpu_request(_text(other), other.line, gres=True)
-            found = Gpus(found.count, typed.kind if typed else None, found.line)
-        return _with_type(found or Gpus(0, None, option.line), given)
-    return _total(given, nodes, per_node, tasks)
-
-
-def _total(
-    given: dict[str, Option], nodes: int | None, per_node: int | None, tasks: int | None
-) -> Gpus | None:
+    if option := given.get("gpus-per-node"):
+        return gpu_request(_text(option), option.line, gres=False) or Gpus(0, None, option.line)
+    if (option := given.get("gres")) and "gpu" in _text(option):
+        return gpu_request(_text(option), option.line, gres=True) or Gpus(0, None, option.line)
     if option := given.get("gpus-per-task"):
         found = gpu_request(_text(option), option.line, gres=False)
-        per_node = per_node or (1 if tasks is None and "ntasks" not in given and nodes else None)
         amount = found.count * per_node if found and per_node else 0
-    elif option := given.get("gpus"):
+        return Gpus(amount, found.kind if found else None, option.line)
+    if option := given.get("gpus"):
         found = gpu_request(_text(option), option.line, gres=False)
         amount = found.count // nodes if found and nodes and found.count % nodes == 0 else 0
-    else:
-        return None
-    return _with_type(Gpus(amount, found.kind if found else None, option.line), given)
+        return Gpus(amount, found.kind if found else None, option.line, exact=nodes == 1, total=True)
+    return None
 
 
-def _with_type(found: Gpus, given: dict[str, Option]) -> Gpus:
-    if found.kind is not None:
+def _gpu_type(given: Mapping[str, Option], gpus: Gpus | None) -> Gpus | None:
+    """The type as a request for GPUs or a constraint says it. A partition's name is no evidence."""
+    if gpus is not None and gpus.kind is not None:
+        return gpus
+    if (
+        (option := given.get("gres"))
+        and (found := gpu_request(_text(option), option.line, gres=True))
+        and found.kind
+    ):
         return found
-    elsewhere = _typed_elsewhere(given)
-    return Gpus(found.count, elsewhere.kind, found.line) if elsewhere else found
-
-
-def _typed_elsewhere(given: dict[str, Option]) -> Gpus | None:
-    """The type as a constraint says it, else the partition's name."""
-    for name in ("constraint", "partition"):
-        option = given.get(name)
-        if option and (kind := gpu_type(_text(option))):
-            return Gpus(0, kind, option.line)
+    if (option := given.get("constraint")) and (kind := gpu_type(_text(option))):
+        return Gpus(0, kind, option.line)
     return None

@@ -65,11 +65,14 @@ class Expander:
         found: list[Field] = []
         current: str | None = None
         quoted, line = False, word[0].line if word else 0
+        lists = len(word) == 1 and word[0].kind == "parameter" and word[0].text.endswith(("[@]", "@"))
+        """`"${A[@]}"`: quoted, and yet any number of words."""
 
         def finish() -> None:
             nonlocal current, quoted
             if current is not None:
-                found.append(Field(self.bounded(current), line, not quoted and self._many(current)))
+                many = (lists or not quoted) and self._many(current)
+                found.append(Field(self.bounded(current), line, many))
             current, quoted = None, False
 
         for part in word:

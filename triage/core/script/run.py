@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from triage.core.script import builtins, tree
-from triage.core.script.allocation import from_options
+from triage.core.script.allocation import read_step
 from triage.core.script.arithmetic import number
 from triage.core.script.command import Command, Variable
 from triage.core.script.conditions import condition
@@ -231,8 +231,7 @@ def _wrapped(
     outer = flow.wrappers
     flow.wrappers = (*outer, replace(wrapper, line=wrapper.line or line))
     if wrapper.name == "srun":
-        given = {item.name: item for item in wrapper.options}
-        flow.steps.append(from_options(given, flow.job))
+        flow.steps.append(read_step(wrapper.options, flow.job))
         flow.per_task.append(True)
     elif wrapper.name == "mpirun":
         flow.steps.append(None)

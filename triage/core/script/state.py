@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -97,9 +98,39 @@ def merge(states: list[State], holes: Holes, line: int) -> State:
 
 def _merge_variables(result: State, other: State, holes: Holes, line: int) -> None:
     for name in result.variables.keys() | other.variables.keys():
-        if result.variables.get(name) != other.variables.get(name):
-            result.variables[name] = holes.unknown(f"{name} differs between the branches of line {line}")
+        first, second = result.variables.get(name), other.variables.get(name)
+        if first != second:
+            hole = holes.unknown(f"{name} differs between the branches of line {line}")
+            result.variables[name] = _common_value(first, second, hole)
             result.lines[name] = max(result.lines.get(name, 0), other.lines.get(name, 0))
+
+
+def _common_value(first: Value | None, second: Value | None, hole: str) -> Value:
+    """What two branches left in a variable: what both begin and end with, and a hole between.
+
+    So that `CMD="$CMD --wandb"` in one branch hides only what it adds.
+    """
+    if isinstance(first, str) and isinstance(second, str):
+        front, back = _ends(first.split(), second.split())
+        return " ".join((*front, hole, *back)) if front or back else hole
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        front, back = _ends(first, second)
+        return (*front, hole, *back)
+    if isinstance(first, dict) and isinstance(second, dict):
+        return {
+            key: first[key] if first.get(key) == second.get(key) else hole
+            for key in first.keys() | second.keys()
+        }
+    return (hole,) if isinstance(first, tuple) or isinstance(second, tuple) else hole
+
+
+def _ends(first: Sequence[str], second: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """The longest common beginning of two lists, and the longest common end of what is left."""
+    shorter = min(len(first), len(second))
+    front = next((index for index in range(shorter) if first[index] != second[index]), shorter)
+    rest = shorter - front
+    back = next((index for index in range(rest) if first[-1 - index] != second[-1 - index]), rest)
+    return first[:front], first[len(first) - back :] if back else ()
 
 
 def _common(first: dict[str, _T], second: dict[str, _T]) -> dict[str, _T]:
