@@ -35,5 +35,12 @@ class SchedulerError(TriageError):
         self.transient = transient
 
 
+class RefusedError(SchedulerError):
+    """The scheduler does not accept the job as it is; the sentence says what to change."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, transient=False)
+
+
 class StoreError(TriageError):
     """The store cannot be used."""

@@ -178,7 +178,10 @@ class MiniSlurm:
             )  # fmt: skip
 
     def _database_answers(self) -> bool:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.settings.database_port), 1):
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection(("127.0.0.1", self.settings.database_port), 1),
+        ):
             return True
         return False
 
@@ -231,7 +234,9 @@ def missing() -> str | None:
     return None
 
 
-def start(*, nodes: int = 4, enforce: bool = False, min_job_age: int = 300, root: Path | None = None) -> MiniSlurm:
+def start(
+    *, nodes: int = 4, enforce: bool = False, min_job_age: int = 300, root: Path | None = None
+) -> MiniSlurm:
     """Starts one and waits until jobs can run; raises `MiniSlurmError`, with nothing left behind."""
     if root is None:
         root = Path(tempfile.mkdtemp(prefix="minislurm-", dir="/tmp"))

@@ -81,7 +81,9 @@ def of_slurm(conf: Path, node: str | None = None) -> Iterator[int]:
             words = (folder / "environ").read_bytes().split(b"\0")
         except OSError:
             continue
-        if f"SLURM_CONF={conf}".encode() not in words or not any(w.startswith(b"SLURM_JOB_ID=") for w in words):
+        if f"SLURM_CONF={conf}".encode() not in words or not any(
+            w.startswith(b"SLURM_JOB_ID=") for w in words
+        ):
             continue
         if node is not None and f"SLURMD_NODENAME={node}".encode() not in words:
             continue

@@ -31,8 +31,14 @@ def analysed(logs: Sequence[Log], *, naive: bool = False) -> Analysis:
     return analysis
 
 
-def explained(*logs: Log, attempt: int | None = None, job: str | None = None) -> Explained:
+def explained(
+    *logs: Log, attempt: int | None = None, job: str | None = None, asked: list[int] | None = None
+) -> Explained:
+    """`asked` notes each source whose lines are counted, once a call."""
+
     def lines(source: int, offsets: Sequence[int]) -> list[int]:
+        if asked is not None:
+            asked.append(source)
         return [logs[source].data.count(b"\n", 0, offset) + 1 for offset in offsets]
 
     return analysed(logs).explained(lines, Choice(attempt, job))

@@ -8,24 +8,21 @@ ranks that are silent; and last, exits that nobody explains.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from triage.core.cause.clock import SKEW
 from triage.core.cause.edges import explains
 from triage.core.cause.handled import survived
-from triage.core.cause.incident import Incident, Occurrence
+from triage.core.cause.incident import Incident
 from triage.core.cause.joblog import JobLog, Reason
+from triage.core.cause.symptom import earliest
 from triage.core.events.model import Exit, Message, Trace
 from triage.core.rules.model import FALLBACK, WEAK, Role
 
 ABORT = 6
 NEAR = 4 << 10
 """Bytes within which two lines of one stream are about one failure."""
-
-_CLOSED = re.compile(r"[Cc]losed by|reset by peer|Broken pipe")
-"""What a process says whose peer has gone: it points elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,46 +119,26 @@ def _candidates(live: Sequence[Incident], job: JobLog, reasons: list[Reason]) ->
         return []
     reasons.append(Reason("no Python traceback that is not NCCL's own, on any rank"))
     collective = [i for i in downstream if i.category == "nccl"] or downstream
-    return [_earliest(collective)]
+    return [earliest(collective)]
 
 
 def _aftermath(incident: Incident, live: Sequence[Incident]) -> bool:
-    """An abort (SIGABRT) is what the NCCL watchdog does: beside collective failures it is their end, not their cause."""
+    """An abort (SIGABRT) is what the NCCL watchdog does: beside collective failures it is their end, not their cause.
+    And a process that raised an exception may crash while it is torn down."""
     event = incident.first.event
     beside = [i for i in live if i.category == "nccl" and not isinstance(i.first.event, Exit)]
     if isinstance(event, Exit):
         number = event.signal or (-event.exitcode if event.exitcode is not None else 0)
-        return number == ABORT and bool(beside)
+        return (number == ABORT and bool(beside)) or (
+            incident.category == "signal" and _raised(incident, live)
+        )
     return incident.rule.id == "signal/abort" and any(i.ranks & incident.ranks for i in beside)
 
 
-def _earliest(incidents: Sequence[Incident]) -> Incident:
-    """The first symptom by the clock. Without one the order in which several processes wrote into a file proves
-    nothing: the lowest rank."""
-    firsts = [(i, o) for i in incidents for o in i.occurrences]
-    one_source = len({o.place[0] for _, o in firsts}) == 1
-
-    def order(pair: tuple[Incident, Occurrence]) -> tuple[object, ...]:
-        _, o = pair
-        rank = o.where.rank if o.where.rank is not None else 1 << 30
-        when = min(_clock(o, one_source), _next_in_stream(o, firsts, one_source))
-        if one_source and math.isfinite(when):
-            return (when, o.place[1])
-        return (when, bool(_CLOSED.search(o.text)) and not one_source, rank, o.place[1])
-
-    return min(firsts, key=order)[0]
-
-
-def _clock(o: Occurrence, exact: bool) -> float:
-    """When it was printed; a mere bound counts only where streams have nothing else to be compared by."""
-    return o.bounds.guess if not exact or o.bounds.lo == o.bounds.hi else math.inf
-
-
-def _next_in_stream(o: Occurrence, firsts: Sequence[tuple[Incident, Occurrence]], exact: bool) -> float:
-    """An unstamped symptom happened before the next stamped one of its source."""
-    source, at = o.place
-    later = (_clock(x, exact) for _, x in firsts if x.place[0] == source and x.place[1] >= at)
-    return min(later, default=math.inf)
+def _raised(incident: Incident, live: Sequence[Incident]) -> bool:
+    """Whether all of its ranks raised one and the same exception."""
+    traces = (i for i in live if i.role is Role.ROOT and isinstance(i.first.event, Trace) and not _is_soft(i))
+    return any(incident.ranks and incident.ranks <= i.ranks and i.category != "signal" for i in traces)
 
 
 def _tier(roots: list[Incident], strong: list[Incident], job: JobLog) -> list[Incident]:
@@ -263,7 +240,9 @@ def _first(
     best = _speaker(said, candidates)
     others = [c for c in candidates if c is not best]
     rivals = tuple(
-        c for c in others if not (best.bounds.before(c.bounds, _skew(best, c)) or _same_stream_before(best, c))
+        c
+        for c in others
+        if not (best.bounds.before(c.bounds, _skew(best, c)) or _same_stream_before(best, c))
     )
     if others:
         how = "is the first in time" if not rivals else "says most; time alone does not order them"
@@ -396,5 +375,4 @@ def _perhaps_before(told: Incident, downstream: Sequence[Incident]) -> Incident 
     if not told.rule.scheduler:
         return None
     own = (i for i in downstream if i.role is Role.ROOT and not i.rule.scheduler)
-    other = (i for i in own if i.category != told.category)
-    return next((i for i in other if not _behind(i, told)), None)
+    return next((i for i in own if i.category != told.category and not _behind(i, told)), None)

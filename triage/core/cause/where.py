@@ -33,6 +33,8 @@ class World:
     nodes: int | None = None
     host_of: dict[int, str] = field(default_factory=dict)
     """Global rank -> host, as launcher summaries and rank-tagged lines in node files print it."""
+    local_of: dict[int, int] = field(default_factory=dict)
+    """Global rank -> local rank, as launcher summaries print both."""
     offset_of_source: dict[int, int] = field(default_factory=dict)
     """Source -> the global rank of its node's local rank 0. A rank that a line of such a source prints and that lies
     below it is the program's word for a local rank."""
@@ -84,13 +86,19 @@ class World:
 
     def by_pid(self, pid: int, node: str | None) -> Where | None:
         """The rank whose process it is, as a launcher printed it; None where no launcher did or two hosts have it."""
-        ranks = {r for (host, p), r in self.rank_on_host.items() if p == pid and node in (None, host)}
-        ranks |= {r for (_, p), r in self.rank_of_pid.items() if p == pid} if not ranks else set()
+        here = None if node is None else _short(node)
+        ranks = {r for (host, p), r in self.rank_on_host.items() if p == pid and here in (None, host)}
+        if not ranks:
+            ranks = {r for (_, p), r in self.rank_of_pid.items() if p == pid and self._may_be_on(r, here)}
         return self._placed(ranks.pop(), None, node, "tag") if len(ranks) == 1 else None
 
+    def _may_be_on(self, rank: int, node: str | None) -> bool:
+        host = self.host_of.get(rank)
+        return node is None or host is None or _short(host) == node
+
     def _placed(self, rank: int, local: int | None, node: str | None, attribution: str) -> Where:
-        if local is None and self.per_node:
-            local = rank % self.per_node
+        if local is None:
+            local = self.local_of.get(rank, rank % self.per_node if self.per_node else None)
         host = self.host_of.get(rank) or node
         if host is None and self.task_is_rank is not None:
             task = rank if self.task_is_rank else rank // self.per_node if self.per_node else None
@@ -220,6 +228,7 @@ def _learn_exits(world: World, sources: Sequence[Source], events: Sequence[Event
             if event.host:
                 world.rank_on_host.setdefault((_short(event.host), event.pid), event.rank)
         if event.local_rank is not None:
+            world.local_of.setdefault(event.rank, event.local_rank)
             bases[index].add(event.rank - event.local_rank)
             if event.host:
                 world.offset_of_host.setdefault(event.host, event.rank - event.local_rank)

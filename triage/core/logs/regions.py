@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import ahocorasick_rs
 
 from triage.core.logs.alike import Alike, trace_end
-from triage.core.logs.anchors import ANCHORS, EXITS, PROGRESS, SIZES
+from triage.core.logs.anchors import ANCHORS, EXITS, FRAME, HEADER, PROGRESS, SIZES
 
 BLOCK = 1 << 20
 HEAD = 16 << 10
@@ -77,13 +77,13 @@ class Anchors:
     def __init__(self, extra: tuple[str, ...] = ()) -> None:
         self.literals: tuple[str, ...] = ANCHORS + tuple(x for x in extra if not any(a in x for a in ANCHORS))
         self.longest = max(len(text.encode()) for text in self.literals)
-        self.header = self.literals.index("Traceback (m")
-        self.frame = self.literals.index('", line ')
+        self.header = self.literals.index(HEADER)
+        self.frame = self.literals.index(FRAME)
         self.dump = self.literals.index(" arguments -")
         self.special = frozenset((self.header, self.frame))
         """Literals that count beside another on the same line."""
         self.limits = [
-            FIRST_TRACES if text == "Traceback (m" else FIRST_EXITS if text in EXITS else FIRST_LINES
+            FIRST_TRACES if text == HEADER else FIRST_EXITS if text in EXITS else FIRST_LINES
             for text in self.literals
         ]
         """Of lines that are alike, and far from others, so many are read."""

@@ -48,3 +48,8 @@ class Command:
     def wrapper(self, name: str) -> Wrapper | None:
         """The innermost wrapper of that name."""
         return next((item for item in reversed(self.wrappers) if item.name == name), None)
+
+    @property
+    def container(self) -> Wrapper | None:
+        """The container program around it, apptainer, docker or another one."""
+        return self.wrapper("apptainer") or self.wrapper("docker") or self.wrapper("container")

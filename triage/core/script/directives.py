@@ -16,7 +16,7 @@ from triage.core.script.state import Field
 _MAGIC = ("#SBATCH", "#SLURM")
 _SEPARATOR = re.compile(r"(?:packjob|hetjob)(?=\s|$)", re.I)
 _LOOKS = re.compile(
-    r"^\s*#+\s*(?:SBATCH|SBTACH|SBACTH|SBACH|SBATH|SABTCH|SLURM|sbatch|Sbatch)\b[:=]?\s+-{1,2}[A-Za-z]"
+    r"\s*#+\s*(?:SBATCH|SBTACH|SBACTH|SBACH|SBATH|SABTCH|SBATCHE?S?)[:=]?\s+-{1,2}[A-Za-z]|\s*#(?:sbatch|Sbatch)\s+-"
 )
 _SHELL = re.compile(r"\$\{?[A-Za-z_(]|`")
 _MOST = 2000

@@ -165,9 +165,12 @@ class Expander:
     def variable(self, name: str, state: State) -> str:
         """What `$NAME` gives."""
         value = self.value(name, state)
-        if value is None:
-            return self.holes.unknown(f"{name} is not set in the script")
-        return flat(value)
+        return self.unset(name) if value is None else flat(value)
+
+    def unset(self, name: str) -> str:
+        if name in ("@", "*") or name.isdigit():
+            return self.holes.unknown("it is an argument of the script")
+        return self.holes.unknown(f"{name} is not set in the script")
 
     def value(self, name: str, state: State) -> Value | None:
         """What a variable holds, `None` where the script does not set it."""
@@ -207,7 +210,7 @@ class Expander:
             value = self._element(value, index, state, line)
         if not rest:
             if value is None:
-                return (self.holes.unknown(f"{name} is not set in the script"),)
+                return (self.unset(name),)
             return tuple(elements(value)) if every else (flat(value),)
         operator = _OPERATOR.match(rest)
         if operator is None:
@@ -216,7 +219,7 @@ class Expander:
         if operator[0].strip(":") in ("-", "=", "+", "?") and operator[0] != ":":
             return self._default(name, value, operator[0], argument, state, line, every=every)
         if value is None:
-            return (self.holes.unknown(f"{name} is not set in the script"),)
+            return (self.unset(name),)
         values = elements(value) if every else (flat(value),)
         if operator[0] == ":" and every:
             return (self.holes.unknown(f"${{{inner[:40]}}} is not understood"),)
@@ -290,7 +293,7 @@ class Expander:
         if not empty:
             return tuple(elements(value)) if every and value is not None else (text or "",)
         if operator[-1] == "?":
-            return (self.holes.unknown(f"{name} is not set in the script"),)
+            return (self.unset(name),)
         result = self.text(read_argument(argument, line), state)
         if operator[-1] == "=" and name.isidentifier():
             state.assign(name, result, line)

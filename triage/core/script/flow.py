@@ -132,13 +132,13 @@ class Flow:
         self.guesses -= 1
         self.join(state, [state.copy(), other], line)
 
-    def join(self, state: State, branches: list[State], line: int) -> None:
+    def join(self, state: State, branches: list[State], line: int, *, choices: bool = True) -> None:
         """Makes `state` what is known behind several branches."""
         self.budget.spend(sum(branch.size for branch in branches))
         alive = [branch for branch in branches if not branch.dead]
         if alive and len(self.left) > 1:
             self.left[-1] += [item for item in branches if item.dead and item.dead != "exit"][:UNROLLED]
-        state.become(merge(branches, self.holes, line))
+        state.become(merge(branches, self.holes, line, choices=choices))
 
     def pipeline(self, node: tree.Pipeline, state: State) -> str:
         if len(node.commands) == 1:
@@ -293,12 +293,12 @@ class Flow:
                 self.guesses -= 1
                 self.mute -= 1
                 once.dead = "" if once.dead in ("break", "continue") else once.dead
-                self.join(state, [state.copy(), once], line)
+                self.join(state, [state.copy(), once], line, choices=False)
         again = state.copy()
         self.budget.spend(state.size)
         printed = self.block(body, again)
         again.dead = "" if again.dead in ("break", "continue") else again.dead
-        self.join(state, [state.copy(), again], line)
+        self.join(state, [state.copy(), again], line, choices=False)
         self.leave_loop(state, line)
         self.status = True
         return self.holes.unknown("the output of a loop") if printed else ""
@@ -309,7 +309,7 @@ class Flow:
         if left and not state.dead:
             for item in left:
                 item.dead = "" if item.dead in ("break", "continue") else item.dead
-            self.join(state, [state.copy(), *left], line)
+            self.join(state, [state.copy(), *left], line, choices=False)
 
     # -- functions, substitutions --------------------------------------------------------------------------------
 

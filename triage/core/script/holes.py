@@ -12,6 +12,8 @@ from collections.abc import Iterable
 
 _FIRST = 0xF0000
 _MOST = 4096
+_NESTED = 6
+_LONGEST = 1 << 16
 
 FIRST_HOST = chr(_FIRST)
 """The first host of the allocation, by name or address."""
@@ -46,6 +48,10 @@ _NAMES = {
     NODES: "SLURM_NNODES", GPUS: "the GPUs of the node", HOME: "HOME", USER: "USER",
     SUBMIT_DIR: "SLURM_SUBMIT_DIR", TEMPORARY: "TMPDIR", TASKS: "SLURM_NTASKS",
 }  # fmt: skip
+PLACES = frozenset(
+    {FIRST_HOST, OWN_HOST, JOB_ID, HOME, USER, SUBMIT_DIR, TEMPORARY, NODE_ID, TASK_ID, LOCAL_ID}
+)
+"""Symbols that stand in names and paths, and in no number that a check needs."""
 _DYNAMIC = _FIRST + 64
 _HOLE = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + 0xFFFF)}]")
 
@@ -59,19 +65,42 @@ class Holes:
     """Hands out one character for each reason why something is not known."""
 
     def __init__(self) -> None:
-        self._by_reason: dict[str, str] = {}
+        self._known: dict[tuple[str, tuple[str, ...]], str] = {}
         self._reasons: list[str] = []
+        self._choices: list[tuple[str, ...]] = []
 
-    def unknown(self, reason: str) -> str:
-        """A hole with that reason; many scripts' worth of different reasons share the last one."""
-        reason = reason[:200]
-        hole = self._by_reason.get(reason)
+    def unknown(self, reason: str, choices: tuple[str, ...] = ()) -> str:
+        """A hole with that reason, and what it is in each branch if it is one of a few; many scripts' worth of
+        different reasons share the last hole."""
+        key = (reason[:200], choices)
+        hole = self._known.get(key)
         if hole is None:
             if len(self._reasons) >= _MOST:
                 return chr(_DYNAMIC + _MOST - 1)
-            hole = self._by_reason[reason] = chr(_DYNAMIC + len(self._reasons))
-            self._reasons.append(reason)
+            hole = self._known[key] = chr(_DYNAMIC + len(self._reasons))
+            self._reasons.append(key[0])
+            self._choices.append(choices)
         return hole
+
+    def choices(self, hole: str) -> tuple[str, ...]:
+        """What a hole is in each branch; empty where that is not known."""
+        index = ord(hole) - _DYNAMIC
+        return self._choices[index] if 0 <= index < len(self._choices) else ()
+
+    def chosen(self, text: str, branch: int) -> str:
+        """A text as it is if every undecided branch with choices goes that way."""
+        for _ in range(_NESTED):
+            if known(text) or len(text) > _LONGEST:
+                break
+            after = _HOLE.sub(lambda match: self._choice(match[0], branch), text)
+            if after == text:
+                break
+            text = after
+        return text
+
+    def _choice(self, hole: str, branch: int) -> str:
+        found = self.choices(hole)
+        return found[min(branch, len(found) - 1)] if found else hole
 
     def reason(self, text: str) -> str:
         """Why the first hole of a text is not known."""

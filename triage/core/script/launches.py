@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from triage.core.megatron.launch import UNKNOWN, Argument, Framework, Launch, Setting, Value, Word, arguments
 from triage.core.script.allocation import Allocation, count, read_step
 from triage.core.script.command import Command
-from triage.core.script.holes import Holes, known
+from triage.core.script.holes import PLACES, Holes, known, symbols
 from triage.core.script.launchers import Launcher, Started, read_command
 from triage.core.script.limits import LAUNCHES
 from triage.core.script.state import Field
@@ -64,6 +64,8 @@ class Run:
     step: Allocation
     """What its srun gets; that of the job where there is no srun."""
     in_step: bool
+    variants: tuple[Launch, ...] = ()
+    """The launch in each of a few branches that leave its words different; empty where none does."""
 
     @property
     def line(self) -> int:
@@ -88,7 +90,7 @@ class Run:
         return next((item.line for item in found if item is not None), self.line)
 
 
-def find_runs(commands: Iterable[Command], job: Allocation) -> Iterator[Run]:
+def find_runs(commands: Iterable[Command], job: Allocation, holes: Holes) -> Iterator[Run]:
     """Every training program of a script, in order. A Python program on its own (no launcher, no srun) is none."""
     number = 0
     for command in commands:
@@ -100,13 +102,41 @@ def find_runs(commands: Iterable[Command], job: Allocation) -> Iterator[Run]:
             continue
         step = read_step(srun.options, job) if srun is not None else job
         number += 1
-        yield Run(
-            _launch(started, command, step, job, in_step=srun is not None),
-            started,
-            command,
-            step,
-            srun is not None,
+        in_step = srun is not None
+        launch = _launch(started, command, step, job, in_step=in_step)
+        variants = tuple(
+            _launch(again, variant, step, job, in_step=in_step)
+            for variant in _variants(command, holes)
+            if (again := read_command(variant.words) or _behind(variant)) is not None
         )
+        yield Run(launch, started, command, step, in_step, variants)
+
+
+def _variants(command: Command, holes: Holes) -> Iterator[Command]:
+    """The command as each of the undecided branches before it would leave it."""
+    texts = [item.text for item in command.words]
+    texts += [item.text for item in command.environment.values() if item.text is not None]
+    number = max((_branches(text, holes) for text in texts), default=0)
+    for branch in range(number):
+        words: list[Field] = []
+        for item in command.words:
+            text = item.text if known(item.text) else holes.chosen(item.text, branch)
+            if text == item.text or not item.many:
+                words.append(replace(item, text=text))
+            else:
+                words += [Field(piece, item.line, many=not known(piece)) for piece in text.split()]
+        environment = {
+            name: replace(item, text=holes.chosen(item.text, branch)) if item.text is not None else item
+            for name, item in command.environment.items()
+        }
+        yield replace(command, words=tuple(words), environment=environment)
+
+
+def _branches(text: str, holes: Holes) -> int:
+    """How many ways an undecided branch leaves a text."""
+    if known(text):
+        return 0
+    return max((len(holes.choices(mark)) for mark in symbols(text)), default=0)
 
 
 def _behind(command: Command) -> Started | None:
@@ -132,14 +162,14 @@ def _launch(
     nodes, nodes_line = _nodes(started, step, job, in_step=in_step)
     gpus, gpus_line = _processes(started, step)
     program = started.program
-    name = program.text if program is not None and known(program.text) else None
+    name = _program(program)
     return Launch(
         nodes=nodes,
         gpus_per_node=gpus,
         gpu=step.gpu or job.gpu,
         args=arguments(_words(started.arguments)),
         env={name: Setting(_value(item.text), item.line) for name, item in command.environment.items()},
-        env_complete=not (command.opaque or command.wrapper("container") or _pyxis(command)),
+        env_complete=not (command.opaque or command.container or _pyxis(command)),
         framework=Framework.MEGATRON
         if name and _MEGATRON.fullmatch(name.rpartition("/")[2])
         else Framework.UNKNOWN,
@@ -149,6 +179,14 @@ def _launch(
         gpu_line=step.gpu_line or job.gpu_line,
         program_line=program.line if program is not None else None,
     )
+
+
+def _program(program: Field | None) -> str | None:
+    """The program as it is written; of one in a folder that is not known, its name."""
+    if program is None:
+        return None
+    name = program.text if known(program.text) else program.text.rpartition("/")[2]
+    return name if name and known(name) else None
 
 
 def _pyxis(command: Command) -> bool:
@@ -233,7 +271,7 @@ def unresolved(run: Run, holes: Holes) -> dict[str, str]:
     found: dict[str, str] = {}
     words = run.started.arguments
     for index, item in enumerate(words):
-        if known(item.text):
+        if known(item.text) or all(mark in PLACES or holes.choices(mark) for mark in symbols(item.text)):
             continue
         before = (
             words[index - 1].text if index and words[index - 1].text.startswith("--") else "the arguments"

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from triage.core.script.allocation import Allocation, read_allocation
-from triage.core.script.command import Command
-from triage.core.script.directives import Directives, read_directives
-from triage.core.script.holes import Holes, clean
-from triage.core.script.launches import Run, find_runs, located
+from triage.core.megatron.launch import Launch
+from triage.core.script.allocation import read_allocation
+from triage.core.script.case import Script
+from triage.core.script.checks import check_script
+from triage.core.script.directives import read_directives
+from triage.core.script.holes import clean
+from triage.core.script.launches import find_runs, located
 from triage.core.script.limits import SCRIPT
 from triage.core.script.shell import evaluate
 
+__all__ = ["Script", "check_script", "read_script"]
+
 _OPTION = re.compile(r"(?<![\w-])--[A-Za-z][\w.-]*", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class Script:
-    """Everything that is known of a script without running it."""
-
-    directives: Directives
-    allocation: Allocation
-    commands: tuple[Command, ...]
-    """In the order in which they would run, without those inside `$( )`."""
-    runs: tuple[Run, ...]
-    holes: Holes
-    truncated: bool = False
-    """A limit was reached: something behind it was not read."""
 
 
 def read_script(text: str) -> Script:
@@ -38,10 +28,18 @@ def read_script(text: str) -> Script:
     result = evaluate(text, job, batch=directives.any)
     lines = _places(text)
     runs = tuple(
-        replace(run, launch=replace(run.launch, args=located(run.launch.args, lines)))
-        for run in find_runs(result.commands, job)
+        replace(
+            run,
+            launch=_located(run.launch, lines),
+            variants=tuple(_located(item, lines) for item in run.variants),
+        )
+        for run in find_runs(result.commands, job, result.holes)
     )
     return Script(directives, job, result.commands, runs, result.holes, result.exhausted)
+
+
+def _located(launch: Launch, lines: dict[str, list[int]]) -> Launch:
+    return replace(launch, args=located(launch.args, lines))
 
 
 def _places(text: str) -> dict[str, list[int]]:

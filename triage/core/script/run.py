@@ -87,9 +87,9 @@ def _array(flow: Flow, item: tree.Assignment, state: State, *, table: bool) -> A
     keyed: dict[str, str] = {}
     for key, word in item.value:  # type: ignore[misc]
         if key is not None:
-            keyed[flow.expander.text(key, state)] = flow.expander.text(word, state)  # type: ignore[arg-type]
+            keyed[flow.expander.text(key, state)] = flow.expander.text(word, state)
         else:
-            values += [field.text for field in flow.expander.fields((word,), state)]  # type: ignore[arg-type]
+            values += [field.text for field in flow.expander.fields((word,), state)]
     if keyed or table:
         return keyed
     return tuple(values)

@@ -10,6 +10,8 @@ from triage.core.script.holes import Holes, Value
 from triage.core.script.tree import Node
 
 _T = TypeVar("_T")
+_MOST_CHOICES = 8
+_LONGEST_CHOICE = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +80,22 @@ class State:
             setattr(self, name, getattr(other, name))
 
 
-def merge(states: list[State], holes: Holes, line: int) -> State:
-    """One state for what comes behind several branches of which any one may have run."""
+def merge(states: list[State], holes: Holes, line: int, *, choices: bool = True) -> State:
+    """One state for what comes behind several branches of which any one may have run.
+
+    `choices` notes what each branch left, in their order; not for loops, whose body may run any number of times.
+    """
     alive = [state for state in states if not state.dead]
     if not alive:
         return states[0].copy()
     result = alive[0].copy()
+    names = dict.fromkeys(name for state in alive for name in state.variables)
+    for name in names:
+        values = [state.variables.get(name) for state in alive]
+        if any(value != values[0] for value in values):
+            result.variables[name] = _merged(values, name, holes, line, choices=choices)
+            result.lines[name] = max(state.lines.get(name, 0) for state in alive)
     for other in alive[1:]:
-        _merge_variables(result, other, holes, line)
         result.exported |= other.exported
         result.removed &= other.removed
         result.functions = _common(result.functions, other.functions)
@@ -96,41 +106,40 @@ def merge(states: list[State], holes: Holes, line: int) -> State:
     return result
 
 
-def _merge_variables(result: State, other: State, holes: Holes, line: int) -> None:
-    for name in result.variables.keys() | other.variables.keys():
-        first, second = result.variables.get(name), other.variables.get(name)
-        if first != second:
-            hole = holes.unknown(f"{name} differs between the branches of line {line}")
-            result.variables[name] = _common_value(first, second, hole)
-            result.lines[name] = max(result.lines.get(name, 0), other.lines.get(name, 0))
+def _merged(values: list[Value | None], name: str, holes: Holes, line: int, *, choices: bool) -> Value:
+    """What all branches begin and end with, and a hole between: `CMD="$CMD --wandb"` in one hides only what it adds."""
+    reason = f"{name} differs between the branches of line {line}"
+    arrays = [value for value in values if isinstance(value, tuple)]
+    if any(isinstance(value, dict) for value in values):
+        return holes.unknown(reason)
+    unset = holes.unknown(f"{name} is not set in every branch of line {line}")
+    whole = " ".join
+    lists: list[Sequence[str]] = [
+        value.split(" ") if isinstance(value, str) else [unset] if value is None else value
+        for value in values
+        if not isinstance(value, dict)
+    ]
+    if arrays and len(arrays) < len(values):
+        return (holes.unknown(reason),)
+    front, back = _ends(lists)
+    middles = tuple(whole(item[front : len(item) - back]) for item in lists)
+    spaced = arrays and any(" " in word for item in lists for word in item)
+    offered = (
+        choices and not spaced and len(middles) <= _MOST_CHOICES and sum(map(len, middles)) < _LONGEST_CHOICE
+    )
+    hole = holes.unknown(reason, middles if offered else ())
+    ends = lists[0]
+    joined = (*ends[:front], hole, *(ends[len(ends) - back :] if back else ()))
+    return joined if arrays else whole(joined)
 
 
-def _common_value(first: Value | None, second: Value | None, hole: str) -> Value:
-    """What two branches left in a variable: what both begin and end with, and a hole between.
-
-    So that `CMD="$CMD --wandb"` in one branch hides only what it adds.
-    """
-    if isinstance(first, str) and isinstance(second, str):
-        front, back = _ends(first.split(), second.split())
-        return " ".join((*front, hole, *back)) if front or back else hole
-    if isinstance(first, tuple) and isinstance(second, tuple):
-        front, back = _ends(first, second)
-        return (*front, hole, *back)
-    if isinstance(first, dict) and isinstance(second, dict):
-        return {
-            key: first[key] if first.get(key) == second.get(key) else hole
-            for key in first.keys() | second.keys()
-        }
-    return (hole,) if isinstance(first, tuple) or isinstance(second, tuple) else hole
-
-
-def _ends(first: Sequence[str], second: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """The longest common beginning of two lists, and the longest common end of what is left."""
-    shorter = min(len(first), len(second))
-    front = next((index for index in range(shorter) if first[index] != second[index]), shorter)
-    rest = shorter - front
-    back = next((index for index in range(rest) if first[-1 - index] != second[-1 - index]), rest)
-    return first[:front], first[len(first) - back :] if back else ()
+def _ends(lists: list[Sequence[str]]) -> tuple[int, int]:
+    """How many words all lists begin with alike, and how many of the rest they end with alike."""
+    first, shortest = lists[0], min(map(len, lists))
+    front = next((i for i in range(shortest) if any(item[i] != first[i] for item in lists)), shortest)
+    rest = shortest - front
+    back = next((i for i in range(rest) if any(item[-1 - i] != first[-1 - i] for item in lists)), rest)
+    return front, back
 
 
 def _common(first: dict[str, _T], second: dict[str, _T]) -> dict[str, _T]:

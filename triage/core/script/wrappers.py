@@ -17,7 +17,7 @@ class Wrapper:
     """A command in front of another, with its own options."""
 
     name: str
-    """`srun`, `mpirun`, `container` (apptainer, docker and the like), `uv`, `env`, `bash` ..."""
+    """`srun`, `mpirun`, `apptainer`, `docker`, `container` (others), `uv`, `env` ..."""
     options: tuple[Option, ...] = ()
     line: int = 0
     settings: tuple[Field, ...] = ()
@@ -46,7 +46,7 @@ def _names(text: str) -> frozenset[str]:
 
 
 _APPTAINER = _Shape(
-    "container",
+    "apptainer",
     _names(
         "-B --bind --mount --env --env-file -H --home --pwd --cwd -W --workdir --overlay -o --scratch -S --app --security"
         " --network --network-args --dns --hostname --apply-cgroups --pem-path --nvccli-path --fusemount --cpus --memory"
@@ -55,7 +55,7 @@ _APPTAINER = _Shape(
     operands=1,
 )
 _DOCKER = _Shape(
-    "container",
+    "docker",
     _names(
         "-v --volume --mount -e --env --env-file --name --network --net --ipc --shm-size --gpus --device -w --workdir -u"
         " --user --entrypoint --ulimit --cap-add --security-opt -h --hostname --runtime -p --publish --pid --label -l"
@@ -101,7 +101,12 @@ _SHAPES: dict[str, _Shape] = {
     "numactl": _Shape("numactl", _names("-N -m -C -l -i --cpunodebind --membind --physcpubind --interleave --preferred")),
     "nsys": _Shape(
         "profiler",
-        _names("-t -o -s -c -w -x -f -e --trace --output --sample --capture-range --capture-range-end --duration --delay"),
+        _names(
+            "-t -o -s -c -w -x -f -e -b -d -y --trace --output --sample --capture-range --capture-range-end --duration"
+            " --delay --force-overwrite --export --stats --kill --wait --stop-on-exit --cuda-memory-usage --cudabacktrace"
+            " --cuda-graph-trace --gpu-metrics-device --gpu-metrics-devices --python-sampling --python-backtrace --env-var"
+            " --nic-metrics --osrt-threshold --session-new --session --show-output --cpuctxsw --backtrace"
+        ),
         subcommands=_names("profile launch"),
     ),
     "ncu": _Shape("profiler", _names("-o --export -k --kernel-name -c --launch-count -s --set --section")),

@@ -1,0 +1,274 @@
+"""The scheduler's word against progress, silence and tracebacks; ends without a message; last words."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.cause.logs import (
+    cancelled,
+    dist_backend,
+    launcher_died,
+    log,
+    oom,
+    prefixed,
+    stamped,
+    step,
+    steps,
+    tagged,
+    trace,
+    verdict,
+)
+from triage.core.cause.verdict import Verdict
+
+DONE = "[after training is done] datetime: 2026-12-01 10:00:20 "
+SIGTERM = trace("torch.distributed.elastic.multiprocessing.api.SignalException: Process 44 got signal: 15")
+EXIT_1 = "srun: error: gpu1: task 0: Exited with exit code 1"
+ABORTED = "srun: Job step aborted: Waiting up to 32 seconds for job step to finish."
+
+
+def run(*parts: str) -> Verdict:
+    return verdict(log("slurm-1234.out", *parts))
+
+
+def test_a_time_limit_with_progress_until_the_end_is_timeout() -> None:
+    found = run(steps(1, 50, 0, 10), cancelled(495, "TIME LIMIT"))
+    assert (found.category, found.rule, found.confidence) == ("timeout", "timeout/time-limit", "high")
+    assert found.root is not None
+    assert (found.root.time, found.root.time_source) == ("2026-12-01T10:08:15", "line")
+    assert (found.root.rank, found.root.exception) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("gap", "silence", "category"),
+    [(1, 299, "timeout"), (1, 301, "hang"), (60, 599, "timeout"), (60, 602, "hang")],
+)
+def test_silence_is_a_hang_beyond_five_minutes_and_beyond_ten_gaps(
+    gap: int, silence: int, category: str
+) -> None:
+    found = run(steps(1, 20, 0, gap), cancelled(19 * gap + silence, "TIME LIMIT"))
+    assert found.category == category
+    if category == "hang":
+        assert found.rule == "hang/no-progress"
+        assert any(f"no progress for {silence} s" in reason for reason in found.reasons)
+
+
+def test_a_time_limit_after_the_end_of_training_is_a_hang_at_exit() -> None:
+    found = run(steps(1, 20), DONE, cancelled(1200, "TIME LIMIT"))
+    assert (found.category, found.rule, found.ended) == ("hang", "hang/at-exit", True)
+
+
+def test_a_kill_within_a_minute_of_the_end_of_training_is_no_hang_at_exit() -> None:
+    assert run(steps(1, 20), DONE, cancelled(25, "TIME LIMIT")).category == "timeout"
+
+
+def test_a_scancel_after_the_end_of_training_is_a_hang_at_exit_too() -> None:
+    assert run(steps(1, 20), DONE, cancelled(1200)).rule == "hang/at-exit"
+
+
+def test_without_stamps_a_time_limit_is_timeout_with_low_confidence() -> None:
+    bars = "\n".join(
+        f"Training:  {n}%|##   | {n}/100 [00:{n:02d}<01:00,  1.00it/s, loss=2.1]" for n in range(1, 50)
+    )
+    for found in (run(bars, cancelled(9000, "TIME LIMIT")), run("hello", cancelled(9000, "TIME LIMIT"))):
+        assert (found.category, found.confidence) == ("timeout", "low")
+
+
+def test_another_files_chatter_is_no_progress() -> None:
+    found = verdict(
+        log("slurm-1234.out", steps(1, 50), cancelled(449, "TIME LIMIT")),
+        log("rank_1.out", tagged(1, stamped(440))),
+    )
+    assert found.category == "hang"
+
+
+def test_a_traceback_long_before_the_time_limit_is_the_root() -> None:
+    found = run(steps(1, 20), tagged(3, trace()), cancelled(3600, "TIME LIMIT"))
+    assert found.category == "python"
+    assert found.root is not None
+    assert found.root.rank == 3
+    assert [row.category for row in found.downstream] == ["timeout"]
+
+
+def test_a_traceback_in_a_rank_file_of_a_job_that_stood_still_is_the_root() -> None:
+    found = verdict(
+        log("slurm-1234.out", steps(1, 50), cancelled(3600, "TIME LIMIT")),
+        log("rank_1.err", tagged(1, stamped(0)), tagged(1, trace())),
+    )
+    assert found.category == "python"
+
+
+def test_a_traceback_behind_the_time_limit_is_what_it_provoked() -> None:
+    found = run(steps(1, 50), cancelled(52, "TIME LIMIT"), tagged(1, trace()))
+    assert (found.category, found.confidence) == ("timeout", "high")
+    assert any("comes before the traceback it provoked" in reason for reason in found.reasons)
+
+
+def test_a_traceback_right_before_the_time_limit_lowers_the_confidence() -> None:
+    found = run(steps(1, 50), tagged(1, trace()), cancelled(52, "TIME LIMIT"))
+    assert (found.category, found.confidence) == ("timeout", "medium")
+    assert any("nothing says that slurm-1234.out:51 came after" in reason for reason in found.reasons)
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_preemption_outranks_the_sigterm_tracebacks_wherever_they_stand(before: bool) -> None:
+    told = cancelled(20, "PREEMPTION")
+    found = run(steps(1, 20), *((SIGTERM, told) if before else (told, SIGTERM)))
+    assert (found.category, found.confidence) == ("preempted", "high")
+    assert [row.rule for row in found.downstream] == ["cancelled/sigterm"]
+
+
+def test_a_node_failure_outranks_the_collectives_that_it_breaks() -> None:
+    found = run(
+        steps(1, 5), tagged(1, dist_backend()), "srun: error: Node failure on gpu2",
+        cancelled(30, "NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS", "JOB 1234"),
+    )  # fmt: skip
+    assert found.category == "hardware"
+    assert found.root is not None
+    assert found.root.node == "gpu2"
+
+
+def test_the_host_after_on_is_not_the_culprit_when_others_are_known() -> None:
+    found = run(
+        "srun: error: Node failure on gpu7",
+        cancelled(30, "NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS", host="gpu1"),
+    )
+    assert found.root is not None
+    assert found.root.node == "gpu7"
+
+
+def test_an_oom_kill_explains_the_sigkill_that_stands_before_it() -> None:
+    told = "slurmstepd: error: Detected 1 oom_kill event in StepId=1234.0. Some of the step tasks have been OOM Killed."
+    found = run(steps(1, 5), launcher_died((2, -9, 70), (0, -15, 68)), told)
+    assert (found.category, found.rule, found.confidence) == ("host-oom", "host-oom/slurm-oom-kill", "high")
+    assert found.root is not None
+    assert (found.root.rank, found.root.attribution) == (2, "inferred")
+
+
+def test_a_plain_cancel_is_a_cancel() -> None:
+    assert run(steps(1, 20), cancelled(25)).category == "cancelled"
+
+
+def test_a_plain_cancel_behind_a_traceback_is_its_aftermath() -> None:
+    found = run(steps(1, 20), tagged(3, trace()), EXIT_1, ABORTED, cancelled(25))
+    assert found.category == "python"
+    assert "cancelled" in {row.category for row in found.downstream}
+
+
+def test_a_plain_cancel_behind_a_task_that_failed_without_a_word_is_unknown_not_cancelled() -> None:
+    found = run(steps(1, 20), EXIT_1, ABORTED, cancelled(25))
+    assert (found.category, found.confidence) == ("unknown", "low")
+
+
+def test_a_cancel_of_a_run_that_had_outlived_a_failed_helper_is_a_cancel() -> None:
+    assert run(EXIT_1, steps(1, 20), cancelled(25)).category == "cancelled"
+
+
+def test_a_plain_cancel_behind_collective_failures_is_their_aftermath() -> None:
+    assert run(steps(1, 5), tagged(1, dist_backend()), cancelled(30)).category == "nccl"
+
+
+def test_only_sigterms_are_a_cancel_by_an_unknown_hand() -> None:
+    found = run(steps(1, 5), SIGTERM)
+    assert (found.failed, found.category) == (True, "cancelled")
+    assert any("nothing in the logs says by whom" in reason for reason in found.reasons)
+
+
+@pytest.mark.parametrize("text", ["", "hello\nworld", "loading the data\n"])
+def test_absence_is_never_success(text: str) -> None:
+    found = run(text)
+    assert (found.failed, found.category, found.ended, found.confidence) == (False, "none", False, "low")
+    assert found.root is None
+
+
+def test_a_run_that_still_goes_shows_its_last_sign_of_life() -> None:
+    found = run(steps(1, 5))
+    assert (found.category, found.ended, found.confidence) == ("none", False, "low")
+    assert any("iteration 5 (slurm-1234.out:5)" in reason for reason in found.reasons)
+
+
+def test_no_logs_at_all_are_no_success() -> None:
+    found = verdict()
+    assert (found.category, found.ended, found.confidence) == ("none", False, "low")
+
+
+def test_the_end_of_training_is_an_end() -> None:
+    found = run(steps(1, 5), DONE)
+    assert (found.failed, found.ended, found.confidence) == (False, True, "high")
+
+
+@pytest.mark.parametrize(
+    "told", [launcher_died((2, 1, 70), (0, -15, 68)), "srun: error: gpu1: task 2: Exited with exit code 3"]
+)
+def test_an_exit_code_without_a_message_is_unknown(told: str) -> None:
+    found = run(steps(1, 5), told)
+    assert (found.failed, found.category, found.confidence) == (True, "unknown", "low")
+    assert any("left no message" in reason for reason in found.reasons)
+
+
+def test_sigkill_alone_is_host_memory_only_weakly() -> None:
+    found = run(steps(1, 5), launcher_died((2, -9, 70), (0, -15, 68)))
+    assert found.category == "host-oom"
+    assert found.confidence in ("low", "medium")
+    assert found.root is not None
+    assert found.root.rank == 2
+
+
+def test_the_launchers_sigterm_and_sigkill_of_victims_are_no_cause() -> None:
+    found = run(steps(1, 5), tagged(2, oom(2)), launcher_died((2, 1, 70), (0, -15, 68), (1, -9, 69)))
+    assert found.category == "oom"
+    assert found.root is not None
+    assert found.root.rank == 2
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        launcher_died((2, -11, 70), (0, -15, 68)),
+        "srun: error: gpu1: task 2: Segmentation fault (core dumped)",
+    ],
+)
+def test_a_segmentation_fault_without_a_cause_is_a_signal(told: str) -> None:
+    assert run(steps(1, 5), told).rule == "signal/segfault"
+
+
+def test_a_segmentation_fault_behind_a_traceback_of_its_rank_is_not_the_root() -> None:
+    assert run(tagged(2, trace()), launcher_died((2, -11, 70))).category == "python"
+
+
+def test_the_text_of_sys_exit_is_found_when_the_others_complain_about_its_rank() -> None:
+    found = run(
+        steps(1, 5), "giving up: the lock file is held by somebody else", tagged(0, dist_backend()),
+        tagged(1, dist_backend()), launcher_died((2, 1, 70), (0, -15, 68), (1, -15, 69)),
+    )  # fmt: skip
+    assert (found.category, found.rule) == ("python", "python/exit-text")
+    assert found.root is not None
+    assert (found.root.rank, found.root.attribution) == (2, "inferred")
+    assert "lock file" in found.root.message
+    assert found.confidence == "low"
+
+
+def test_a_system_exit_with_a_number_tells_nothing() -> None:
+    found = run(steps(1, 5), trace("SystemExit: 3"), launcher_died((2, 3, 70)))
+    assert found.rule != "python/exit-text"
+
+
+def test_argparse_under_its_usage_wall_is_config() -> None:
+    usage = "usage: pretrain.py [-h] [--foo FOO]\n" + "".join(
+        f"                   [--bar{n} BAR{n}]\n" for n in range(700)
+    )
+    found = run(
+        usage, "pretrain.py: error: unrecognized arguments: --bla 3", launcher_died((2, 2, 70), (0, 2, 68))
+    )
+    assert (found.category, found.rule) == ("config", "config/unknown-argument")
+
+
+def test_a_step_after_the_time_limits_line_changes_nothing() -> None:
+    found = run(
+        steps(1, 50, 0, 10), cancelled(495, "TIME LIMIT"), step(51, 500), step(52, 510), step(53, 520)
+    )
+    assert found.category == "timeout"
+
+
+def test_slurmstepds_line_behind_a_task_label_still_decides() -> None:
+    told = prefixed("0: ", cancelled(22, "TIME LIMIT"))
+    assert run(prefixed("0: ", steps(1, 20)), prefixed("1: ", steps(1, 20)), told).category == "timeout"

@@ -1,0 +1,1 @@
+"""What a scheduler's answers say about jobs, and what follows from them. Pure: others ask, this decides."""

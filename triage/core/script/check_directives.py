@@ -1,0 +1,193 @@
+"""Directives that sbatch ignores, refuses or overrides."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+
+from triage.core.megatron.finding import Finding, Severity
+from triage.core.script.allocation import count, gpu_request, is_time, node_count
+from triage.core.script.case import Script, shown
+from triage.core.script.directives import Directives, Stray, holds_variable
+from triage.core.script.facts import Facts
+from triage.core.script.slurm_options import SBATCH_LONG, SBATCH_SHORT, SRUN_LONG, Option
+
+_PLACEHOLDER = re.compile(
+    r"<[^<>]*>?|[^<>]*>|\{\{?.*|.*\}\}?|\[.*|\.\.\.|(?:YOUR|your)[_-].*|[A-Z]+(?:_[A-Z]+)+|X+|\?+|TODO.*"
+)
+_GIVEN_TWICE = (
+    ("gpus-per-node", "gres"),
+    ("mem", "mem-per-cpu"),
+    ("mem", "mem-per-gpu"),
+    ("mem-per-cpu", "mem-per-gpu"),
+    ("requeue", "no-requeue"),
+)
+_PATTERNS = ("output", "error", "chdir", "job-name", "input")
+_MOST = 20
+
+
+def check_directives(script: Script, _: Facts) -> Iterator[Finding]:
+    """All about the `#SBATCH` lines."""
+    directives = script.directives
+    generates = any(command.name == "sbatch" for command in script.commands)
+    if not directives.options and (generates or not _is_shell(directives.shebang)):
+        return
+    if not directives.any:
+        return
+    yield from _file(directives)
+    for stray in directives.strays[:_MOST]:
+        yield from _stray(stray, directives)
+    for option in directives.options:
+        yield from _option(option)
+    yield from _repeated(directives)
+    if directives.components == 1:
+        yield from _contradictions(directives)
+
+
+def _is_shell(shebang: str) -> bool:
+    return re.match(r"#!.*\b(?:ba|da|z|k)?sh\b", shebang) is not None
+
+
+def _file(directives: Directives) -> Iterator[Finding]:
+    if directives.dos:
+        text = "the lines end in CR LF, and sbatch refuses a script with DOS line breaks: convert it with dos2unix"
+        yield Finding(Severity.ERROR, "directives/dos", text, None, 1)
+    if not directives.shebang.startswith("#!"):
+        text = "sbatch refuses a script whose first line does not begin with #!: write #!/bin/bash there"
+        yield Finding(Severity.ERROR, "directives/shebang", text, None, 1)
+
+
+def _stray(stray: Stray, directives: Directives) -> Iterator[Finding]:
+    warn, line, text = Severity.WARNING, stray.line, shown(stray.text)
+    match stray.kind:
+        case "ignored":
+            where = directives.first_command
+            message = (
+                f"sbatch stops reading directives at the first command (line {where}) and ignores {text}"
+            )
+            yield Finding(warn, "directives/ignored", message, None, line)
+        case "indented":
+            message = f"#SBATCH must stand at the start of its line, so sbatch ignores {text}"
+            yield Finding(warn, "directives/indented", message, None, line)
+        case "not-a-directive" if re.match(r"\s*#+\s*SBATCH", stray.text):
+            if re.match(r"#\s+SBATCH", stray.text):
+                message = f"a comment to sbatch, because of the blank behind the #: {text}"
+                yield Finding(Severity.INFO, "directives/comment", message, None, line)
+        case "not-a-directive":
+            message = f"sbatch reads only lines that begin with #SBATCH and ignores {text}"
+            yield Finding(warn, "directives/misspelt", message, None, line)
+        case "unmatched-quote":
+            message = f"a quote is never closed, and sbatch refuses the script: {text}"
+            yield Finding(Severity.ERROR, "directives/quote", message, None, line)
+        case "colon":
+            message = f"a word that begins with : makes sbatch refuse the script: {text}"
+            yield Finding(Severity.ERROR, "directives/word", message, None, line)
+        case "no-option":
+            if _PLACEHOLDER.fullmatch(stray.text):
+                yield _left(stray.text, line)
+            else:
+                message = f"{text} is no option, and sbatch refuses the script (Invalid directive)"
+                yield Finding(Severity.ERROR, "directives/word", message, None, line)
+
+
+def _left(text: str, line: int) -> Finding:
+    message = f"a placeholder is left to be filled in: {shown(text)}"
+    return Finding(Severity.WARNING, "directives/placeholder", message, None, line)
+
+
+def _option(option: Option) -> Iterator[Finding]:
+    value = option.value.text if option.value is not None else None
+    if not option.recognised:
+        yield _unknown(option)
+    elif option.missing:
+        message = f"--{option.name} needs a value, and sbatch refuses the script"
+        yield Finding(Severity.ERROR, "directives/value", message, None, option.line)
+    elif value and _PLACEHOLDER.fullmatch(value) and option.name != "job-name":
+        yield _left(value, option.line)
+    elif value is not None and holds_variable(value):
+        message = f"sbatch does not expand variables: --{option.name} is literally {shown(value)}; give it on the command line"
+        yield Finding(Severity.WARNING, "directives/variable", message, None, option.line)
+    elif value is not None and _unreadable(option.name, value):
+        message = f"{shown(value)} is no value of --{option.name}, and sbatch refuses the script"
+        yield Finding(Severity.ERROR, "directives/value", message, None, option.line)
+
+
+def _unreadable(name: str, value: str) -> bool:
+    if name == "time":
+        return not is_time(value)
+    if name == "nodes":
+        return re.fullmatch(r"\d+[kKmM]?(?:[-,:]\d+[kKmM]?)*", value.strip()) is None or value.strip() == "0"
+    if name in ("ntasks", "ntasks-per-node", "cpus-per-task"):
+        return re.fullmatch(r"\s*\d+\s*", value) is None
+    return False
+
+
+def _unknown(option: Option) -> Finding:
+    name = option.name
+    bare = name.lstrip("-")
+    if name.startswith("--"):
+        close = (
+            difflib.get_close_matches(bare.replace("_", "-"), SBATCH_LONG, n=1, cutoff=0.75)
+            if len(bare) < 40
+            else []
+        )
+        hint = f"; did you mean --{close[0]}?" if close else ""
+        if bare in SRUN_LONG:
+            hint = "; it is an option of srun"
+    else:
+        hint = f"; did you mean --{option.name[1:]}?" if bare in SBATCH_LONG else ""
+        if bare.lower() in SBATCH_SHORT:
+            hint = f"; did you mean -{bare.lower()}?"
+    message = (
+        f"{shown(name)} is no option of sbatch{hint}; unless the site adds it, sbatch refuses the script"
+    )
+    return Finding(Severity.WARNING, "directives/unknown", message, None, option.line)
+
+
+def _repeated(directives: Directives) -> Iterator[Finding]:
+    first: dict[str, Option] = {}
+    for option in directives.options:
+        before = first.setdefault(option.name, option)
+        old, new = _value(before), _value(option)
+        if before is not option and option.recognised and old != new:
+            message = (
+                f"--{option.name} is given twice, {shown(old)} in line {before.line} and {shown(new)} here:"
+                f" the last one counts"
+            )
+            yield Finding(Severity.WARNING, "directives/repeated", message, None, option.line)
+
+
+def _value(option: Option) -> str:
+    return option.value.text if option.value is not None else ""
+
+
+def _contradictions(directives: Directives) -> Iterator[Finding]:
+    given = {option.name: option for option in directives.options}
+    for one, other in _GIVEN_TWICE:
+        if one in given and other in given and _differ(given[one], given[other]):
+            later = max(given[one], given[other], key=lambda item: item.line)
+            message = f"--{one} and --{other} contradict each other"
+            yield Finding(Severity.WARNING, "directives/contradiction", message, None, later.line)
+    nodes = node_count(_value(given["nodes"])) if "nodes" in given else None
+    per_node = count(_value(given["ntasks-per-node"])) if "ntasks-per-node" in given else None
+    tasks = count(_value(given["ntasks"])) if "ntasks" in given else None
+    if nodes and per_node and tasks and nodes * per_node != tasks:
+        message = f"--ntasks={tasks} is not {nodes} nodes x {per_node} tasks per node = {nodes * per_node}"
+        yield Finding(Severity.WARNING, "directives/contradiction", message, None, given["ntasks"].line)
+    if nodes and "gpus" in given and ("gpus-per-node" in given or "gres" in given):
+        total = gpu_request(_value(given["gpus"]), 0, gres=False)
+        name = "gpus-per-node" if "gpus-per-node" in given else "gres"
+        each = gpu_request(_value(given[name]), 0, gres=name == "gres")
+        if total and each and each.count * nodes != total.count:
+            message = f"--gpus={total.count} is not {nodes} nodes x {each.count} GPUs per node = {each.count * nodes}"
+            yield Finding(Severity.WARNING, "directives/contradiction", message, None, given["gpus"].line)
+
+
+def _differ(one: Option, other: Option) -> bool:
+    """For `--gpus-per-node` and `--gres` only unequal numbers are a contradiction, for the others both at once."""
+    if one.name != "gpus-per-node":
+        return True
+    first = gpu_request(_value(one), 0, gres=False)
+    second = gpu_request(_value(other), 0, gres=True)
+    return first is not None and second is not None and first.count != second.count

@@ -1,0 +1,129 @@
+"""Paths: logs, checkpoints and data on storage that all nodes share, and there before the job starts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from triage.core.megatron.finding import Finding, Severity
+from triage.core.megatron.launch import Argument
+from triage.core.script.case import Script, severity, shown
+from triage.core.script.check_environment import contained
+from triage.core.script.facts import Facts
+from triage.core.script.holes import TEMPORARY, known, readable
+from triage.core.script.launches import Run
+
+_LOCAL = re.compile(
+    r"/(?:tmp|var/tmp|local|localscratch|local_scratch|scratch\.local|scratch_local|dev/shm|mnt/local\w*|nvme\w*)(?:/|$)"
+)
+SHARED = re.compile(
+    r"nfs\d?|lustre|gpfs|beegfs\w*|ceph|fuse\.ceph\w*|wekafs|panfs|pvfs2|orangefs|cvmfs2?|9p|smb\d?|cifs|afs|fuse\..*"
+)
+"""Types of file systems that several nodes see."""
+_WRITTEN = (
+    "--save",
+    "--tensorboard-dir",
+    "--wandb-save-dir",
+    "--structured-logs-dir",
+    "--non-persistent-global-ckpt-dir",
+)
+_READ = ("--load", "--vocab-file", "--merge-file", "--tokenizer-model", "--pretrained-checkpoint")
+_DATA = ("--data-path", "--train-data-path", "--valid-data-path", "--test-data-path")
+_WEIGHT = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?")
+
+
+def log_files(script: Script, facts: Facts) -> Iterator[Finding]:
+    """Slurm opens the log before the script runs, on the first node."""
+    for name in ("output", "error"):
+        option = script.directives.get(name)
+        if option is None or option.value is None:
+            continue
+        path = option.value.text
+        folder = path.rpartition("/")[0] or ("/" if path.startswith("/") else "")
+        if script.allocation.nodes != 1 and _local(path, facts):
+            message = f"the log {shown(path)} lies on storage of one node, where it is lost at the job's end: use shared storage"
+            yield Finding(Severity.WARNING, "storage/log", message, None, option.line)
+        if not folder or "%" in folder:
+            continue
+        there = facts.exists(folder)
+        if there is False:
+            message = f"the log folder {shown(folder)} does not exist; Slurm does not create it, and the job dies without a log"
+            yield Finding(Severity.ERROR, "storage/log-folder", message, None, option.line)
+        made = _made(script, folder)
+        if made is not None and there is not True:
+            message = f"mkdir {shown(folder)} comes too late: Slurm opens the log before the script runs; make it before sbatch"
+            yield Finding(Severity.WARNING, "storage/log-mkdir", message, None, made)
+
+
+def _made(script: Script, folder: str) -> int | None:
+    """The line in which the script itself makes its log folder."""
+    wanted = folder.removeprefix("./").rstrip("/")
+    for command in script.commands:
+        if command.name == "mkdir" and not command.wrappers:
+            for word in command.words[1:]:
+                if word.text.removeprefix("./").rstrip("/") == wanted:
+                    return command.line
+    return None
+
+
+def _local(path: str, facts: Facts) -> bool:
+    """Whether a path lies on storage of one node."""
+    if _LOCAL.match(path) or path.startswith(TEMPORARY):
+        return True
+    if not path.startswith("/") or not known(path):
+        return False
+    kind = facts.filesystem(path)
+    return kind is not None and SHARED.fullmatch(kind) is None
+
+
+def written(_script: Script, run: Run, facts: Facts) -> Iterator[Finding]:
+    """Checkpoints, tensorboard and logs of a run on several nodes."""
+    if run.step.nodes == 1 or (run.launch.nodes or 2) == 1:
+        return
+    paths = [(name, _last(run.launch.find(name)), run.launch.line(name)) for name in _WRITTEN]
+    if (flag := run.flag("log_dir")) is not None:
+        paths.append(("--log-dir", flag.text, run.flag_line("log_dir")))
+    for name, path, line in paths:
+        if path and _local(path, facts):
+            message = f"{name} {shown(readable(path))} lies on storage of each node: on {run.step.nodes or 'several'} nodes use shared storage"
+            yield Finding(Severity.WARNING, "storage/local", message, None, line)
+
+
+def _last(item: Argument | None) -> str | None:
+    return item.values[0] if item is not None and item.values and isinstance(item.values[0], str) else None
+
+
+def read(script: Script, run: Run, facts: Facts) -> Iterator[Finding]:
+    """Data, tokenizer and checkpoints that the run needs; of what it writes, the folder above."""
+    if contained(run):
+        return
+    place = run.command.directory
+    saved = {_last(run.launch.find(name)) for name in ("--save",)}
+    for name in _READ:
+        path = _absolute(_last(run.launch.find(name)), place)
+        if path and path not in saved and facts.exists(path) is False:
+            message = f"{name} {shown(path)} does not exist"
+            yield Finding(severity(script, run), "storage/missing", message, None, run.launch.line(name))
+    for name in _DATA:
+        item = run.launch.find(name)
+        for value in item.values[:64] if item is not None else ():
+            path = (
+                _absolute(value, place) if isinstance(value, str) and not _WEIGHT.fullmatch(value) else None
+            )
+            if path and facts.exists(f"{path}.bin") is False and facts.exists(path) is False:
+                message = f"{name} {shown(path)}: neither it nor {shown(path)}.bin exists"
+                yield Finding(severity(script, run), "storage/missing", message, None, run.launch.line(name))
+    for name in _WRITTEN:
+        path = _absolute(_last(run.launch.find(name)), place)
+        above = path.rstrip("/").rpartition("/")[0] if path else ""
+        if above and facts.exists(above) is False:
+            message = f"{name} {shown(path or '')}: the folder {shown(above)} does not exist"
+            yield Finding(severity(script, run), "storage/missing", message, None, run.launch.line(name))
+
+
+def _absolute(path: str | None, place: str) -> str | None:
+    if not path or not known(path):
+        return None
+    if path.startswith("/"):
+        return path
+    return f"{place.rstrip('/')}/{path}" if place.startswith("/") and known(place) else None

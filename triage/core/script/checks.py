@@ -1,0 +1,81 @@
+"""All checks of a script, in the order of explicit tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from triage.core.megatron.finding import Finding, Severity
+from triage.core.megatron.preflight import preflight
+from triage.core.script import (
+    check_environment,
+    check_rendezvous,
+    check_storage,
+    check_torchrun,
+)
+from triage.core.script.case import RunCheck, Script, ScriptCheck
+from triage.core.script.check_directives import check_directives
+from triage.core.script.check_graceful import graceful
+from triage.core.script.facts import Facts
+from triage.core.script.launches import Run, unresolved
+
+SCRIPT_CHECKS: tuple[ScriptCheck, ...] = (check_directives, check_storage.log_files, graceful)
+RUN_CHECKS: tuple[RunCheck, ...] = (
+    check_torchrun.processes,
+    check_torchrun.nodes,
+    check_torchrun.agents,
+    check_torchrun.node_rank,
+    check_torchrun.started,
+    check_rendezvous.address,
+    check_rendezvous.port,
+    check_environment.worktree,
+    check_environment.python,
+    check_environment.container,
+    check_storage.written,
+    check_storage.read,
+)
+_ORDER = (Severity.ERROR, Severity.WARNING, Severity.INFO)
+_MOST_NAMED = 5
+
+
+def check_script(script: Script, facts: Facts) -> list[Finding]:
+    """Everything that is wrong with a script, the worst first, in the order of lines."""
+    found: list[Finding] = []
+    for check in SCRIPT_CHECKS:
+        found += check(script, facts)
+    for run in script.runs:
+        for run_check in RUN_CHECKS:
+            found += run_check(script, run, facts)
+        found += _megatron(script, run, facts)
+    found += _limits(script)
+    once = dict.fromkeys(found)
+    return sorted(once, key=lambda item: (_ORDER.index(item.severity), item.line or 0))
+
+
+def _megatron(script: Script, run: Run, facts: Facts) -> Iterator[Finding]:
+    """Megatron-LM's own rules on what the run hands to it."""
+    kind = facts.gpu(script.text("partition")) if run.launch.gpu is None else run.launch.gpu
+    judged = [preflight(replace(launch, gpu=kind)) for launch in run.variants or (run.launch,)]
+    for found in dict.fromkeys(finding for findings in judged for finding in findings):
+        everywhere = all(any(item.check == found.check for item in findings) for findings in judged)
+        finding = found if found.line is not None else replace(found, line=run.line)
+        if not everywhere:
+            finding = replace(finding, message=f"{finding.message} (in one branch of the script)")
+        if finding.severity is Severity.ERROR and not (run.command.certain and everywhere):
+            finding = replace(finding, severity=Severity.WARNING)
+        yield finding
+    missing = unresolved(run, script.holes)
+    if missing:
+        listed = "; ".join(f"{name} ({reason})" for name, reason in list(missing.items())[:_MOST_NAMED])
+        more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
+        text = f"not resolved, so what depends on it was not checked: {listed}{more}"
+        yield Finding(Severity.INFO, "script/unresolved", text, None, run.line)
+
+
+def _limits(script: Script) -> Iterator[Finding]:
+    if script.truncated:
+        text = "the script is too large or too deeply nested: a part of it was not checked"
+        yield Finding(Severity.INFO, "script/limit", text, None, None)
+    elif not script.runs and script.directives.options:
+        text = "no training command was found (srun, torchrun, deepspeed, accelerate): only the directives were checked"
+        yield Finding(Severity.INFO, "script/no-launch", text, None, None)

@@ -1,0 +1,127 @@
+"""What the tool asks of a scheduler, and which schedulers there are.
+
+A scheduler never interprets: it asks, parses, and hands on values of `triage.core.jobs`. Errors are `SchedulerError`
+with a sentence for the user; `transient` says whether asking again may help.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from triage.core.jobs.identity import JobId
+from triage.core.jobs.submission import Looked, Outcome
+from triage.core.jobs.witness import JobStatus, Sighting
+from triage.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A job to submit."""
+
+    script: Path
+    folder: Path
+    """Where it is submitted from: relative paths in the script's directives start here."""
+    token: str
+    """Marks the job, so that it is found again when the answer is lost. Letters and digits, unique to this request."""
+    name: str | None = None
+    """Its name if not the script's own; the token's start is added, so that it can be found in accounting."""
+    comment: str = ""
+    options: tuple[str, ...] = ()
+    """Further options of sbatch."""
+    arguments: tuple[str, ...] = ()
+    """Of the script."""
+    cluster: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """All that the scheduler tells about one job that it still knows."""
+
+    job: JobId
+    sighting: Sighting
+    name: str = ""
+    partition: str = ""
+    folder: str = ""
+    script: str = ""
+    output: str = ""
+    """As the scheduler says it, which is not always the file on disk: a leftover `%` is a wildcard."""
+    error: str = ""
+    array: int | None = None
+    """Number of the array that it is a task of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """What a partition's nodes have; one row for each kind of node."""
+
+    name: str
+    up: bool
+    time_limit: float | None
+    """Seconds; `None` is unlimited or not told."""
+    nodes: int
+    gpus: int
+    """Of one node."""
+    gpu: str | None = None
+    cpus: int = 0
+    memory: int = 0
+    """MiB of one node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What a request can be checked against. An empty tuple is: not known."""
+
+    partitions: tuple[Partition, ...] = ()
+    accounts: tuple[str, ...] = ()
+    """Accounts that the user may name."""
+    qos: tuple[str, ...] = ()
+    default_partition: str | None = None
+    unknown: tuple[str, ...] = field(default=())
+    """What could not be asked, as sentences."""
+
+
+class Scheduler(Protocol):
+    """One way to run jobs."""
+
+    @property
+    def name(self) -> str: ...
+
+    def submit(self, request: Request, *, limit: float) -> Outcome:
+        """Sends the request once and never retries; after `limit` seconds nothing of it is running any more."""
+
+    def find(self, token: str, since: float) -> Looked:
+        """Which jobs carry the token, of those submitted after `since`; never raises, an incomplete look says so."""
+
+    def status(self, jobs: Sequence[JobId], since: float | None = None) -> Mapping[JobId, JobStatus]:
+        """The state of each asked job; `since`, the first submit, keeps rows of an older job with the same id out."""
+
+    def details(self, job: JobId) -> Details | None:
+        """`None` if the scheduler does not know the job (any more)."""
+
+    def cancel(self, job: JobId) -> None:
+        """Asks for the job's end. That it returns proves nothing: ask `status`."""
+
+    def site(self) -> Site | None:
+        """`None` where there is nothing to check against."""
+
+    def message_timeout(self) -> float:
+        """Seconds that the scheduler may work on a request that its sender has given up."""
+
+
+SCHEDULERS: Mapping[str, str] = {
+    "slurm": "triage.schedulers.slurm.client",
+    "local": "triage.schedulers.local.client",
+}
+"""Each entry is a module with `connect(environment) -> Scheduler`; it is imported when it is asked for."""
+
+
+def connect(name: str, environment: Mapping[str, str]) -> Scheduler:
+    """The scheduler of that name for the user of this environment."""
+    if name not in SCHEDULERS:
+        raise UsageError(f"there is no scheduler `{name}`: choose one of {', '.join(SCHEDULERS)}")
+    scheduler: Scheduler = importlib.import_module(SCHEDULERS[name]).connect(environment)
+    return scheduler

@@ -1,0 +1,222 @@
+"""Slurm as a `Scheduler`: runs the commands with limits, hands their output to the parsers, and nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from triage.core.jobs.identity import JobId
+from triage.core.jobs.state import Phase
+from triage.core.jobs.submission import Looked, Outcome, Refused
+from triage.core.jobs.witness import JobStatus, Program, Sighting, Witness, merge, whole_job
+from triage.errors import SchedulerError
+from triage.schedulers.interface import Details, Partition, Request, Site
+from triage.schedulers.process import Answer, Call, Runner, run
+from triage.schedulers.slurm import commands, parse
+from triage.schedulers.slurm.columns import AccountRow, QueueRow, Unreadable
+from triage.schedulers.slurm.environment import query_environment, submit_environment
+from triage.schedulers.slurm.refusals import failure, is_unknown_job, submission
+
+QUERY_LIMIT = 60.0
+"""Seconds for a command that asks: with the controller down a single id takes 8, a frozen slurmdbd 40."""
+CANCEL_LIMIT = 5.0
+"""Seconds for a command that acts: a later one may hit the job's next attempt."""
+ONE_BY_ONE = 5
+"""Up to so many jobs are asked for one by one; a list makes the controller send its whole table."""
+MESSAGE_TIMEOUT = 60.0
+"""What is assumed where the site's own cannot be asked."""
+
+
+@dataclass(slots=True)
+class Slurm:
+    """One user's view of a cluster."""
+
+    inherited: Mapping[str, str]
+    """The environment of the tool; the commands get one that is built from it."""
+    runner: Runner = run
+    clock: Callable[[], float] = time.time
+    _config: dict[str, str] | None = field(default=None, init=False)
+
+    @property
+    def name(self) -> str:
+        return "slurm"
+
+    def submit(self, request: Request, *, limit: float) -> Outcome:
+        if "--test-only" in request.options:
+            return Refused("--test-only submits nothing: take it out of the options")
+        argv = commands.bounded(commands.sbatch(request), limit - 3)
+        call = Call(argv, submit_environment(self.inherited), limit, str(request.folder))
+        return submission(self.runner(call))
+
+    def find(self, token: str, since: float) -> Looked:
+        """Looks in the queue and, where that may have forgotten the job already, in accounting."""
+        at = self.clock()
+        mark = commands.mark_of(token)
+        queue = self._ask(commands.squeue_comments())
+        whole = queue.whole and queue.code == 0
+        found = parse.find_mark(queue.out, mark) if whole else ()
+        remembered = whole and at - since < self._remembers()
+        if not found and not remembered:
+            user = self.inherited.get("USER") or str(os.getuid())
+            lines = self._ask(commands.sacct_command_lines(user, since))
+            whole = whole and lines.whole and lines.code == 0
+            found = parse.find_mark(lines.out, mark)
+        return Looked(at, tuple(JobId(number) for number in found), whole)
+
+    def status(self, jobs: Sequence[JobId], since: float | None = None) -> dict[JobId, JobStatus]:
+        """Of each asked job, and of every task or component of those that have some."""
+        found: dict[JobId, JobStatus] = {}
+        for cluster in dict.fromkeys(job.cluster for job in jobs):
+            asked = [dataclasses.replace(job, cluster=None) for job in jobs if job.cluster == cluster]
+            for job, status in self._statuses(asked, cluster, since).items():
+                found[dataclasses.replace(job, cluster=cluster)] = status
+        return found
+
+    def _statuses(
+        self, jobs: Sequence[JobId], cluster: str | None, since: float | None
+    ) -> dict[JobId, JobStatus]:
+        witnesses = {job: [witness] for job, witness in self._queued(jobs, cluster).items()}
+        left = [job for job, (witness,) in witnesses.items() if _needs_account(witness)]
+        if left:
+            asked, listing = self._accounted(left, cluster, since)
+            for job in [*left, *_more_parts(left, listing)]:
+                rows = parse.incarnations(listing.rows, job)
+                if job not in witnesses:
+                    asked_whole = witnesses[JobId(job.number)][0]
+                    witnesses[job] = [Witness(Program.SQUEUE, asked, (), asked_whole.answered)]
+                witnesses[job].append(Witness(Program.SACCT, asked, rows, listing.whole))
+        merged = {job: merge(found) for job, found in witnesses.items()}
+        for job in jobs:
+            parts = [merged[part] for part in parse.parts_of(merged, job.number)]
+            if (job.task, job.component) == (None, None) and parts and not merged[job].known:
+                merged[job] = whole_job(parts)
+        return merged
+
+    def details(self, job: JobId) -> Details | None:
+        answer = self._ask(commands.scontrol_job(job))
+        if is_unknown_job(answer):
+            return None
+        self._check("scontrol", answer)
+        try:
+            records = parse.read_details(answer.out)
+        except Unreadable as error:
+            raise SchedulerError(f"job {job} cannot be read safely: {error}", transient=False) from error
+        wanted = dataclasses.replace(job, cluster=None)
+        own = [record for record in records if record.job == wanted or record.array == wanted.number]
+        found = next((record for record in own if record.job == wanted), own[0] if own else None)
+        return None if found is None else dataclasses.replace(found, job=job)
+
+    def cancel(self, job: JobId) -> None:
+        answer = self.runner(Call(commands.scancel(job), query_environment(self.inherited), CANCEL_LIMIT))
+        if not answer.whole or (answer.code != 0 and not is_unknown_job(answer)):
+            raise failure("scancel", answer)
+
+    def site(self) -> Site:
+        """What could not be asked is told, not guessed."""
+        unknown = []
+        partitions: parse.Listing[Partition] = parse.Listing(())
+        default: str | None = None
+        accounts: tuple[str, ...] = ()
+        qos: tuple[str, ...] = ()
+        answer = self._ask(commands.sinfo())
+        if answer.whole and answer.code == 0:
+            partitions, default = parse.read_partitions(answer.out)
+        else:
+            unknown.append(str(failure("sinfo", answer)))
+        user = self.inherited.get("USER")
+        if user:
+            answer = self._ask(commands.associations(user))
+            if answer.whole and answer.code == 0:
+                accounts, qos = parse.read_associations(answer.out)
+            else:
+                unknown.append(str(failure("sacctmgr", answer)))
+        return Site(partitions.rows, accounts, qos, default, tuple(unknown))
+
+    def message_timeout(self) -> float:
+        return self._seconds("MessageTimeout", MESSAGE_TIMEOUT)
+
+    def config(self) -> Mapping[str, str]:
+        """`scontrol show config`, asked once."""
+        if self._config is None:
+            answer = self._ask(commands.scontrol_config())
+            self._check("scontrol", answer)
+            self._config = parse.read_config(answer.out)
+        return self._config
+
+    def _seconds(self, key: str, default: float) -> float:
+        try:
+            found = parse.seconds_of(self.config(), key)
+        except SchedulerError:
+            return default
+        return default if found is None else found
+
+    def _remembers(self) -> float:
+        """For how long the controller surely knows a job after its submit."""
+        return self._seconds("MinJobAge", 0.0)
+
+    def _queued(self, jobs: Sequence[JobId], cluster: str | None) -> dict[JobId, Witness]:
+        """What squeue says of each asked job, and of the parts of jobs that have some."""
+        if len(jobs) > ONE_BY_ONE:
+            listing = self._queue(self._ask(commands.squeue(cluster=cluster)))
+            return self._witnesses(jobs, listing)
+        found: dict[JobId, Witness] = {}
+        for job in jobs:
+            answer = self._ask(commands.squeue(job, cluster))
+            listing = parse.Listing(()) if is_unknown_job(answer) else self._queue(answer)
+            found.update(self._witnesses([job], listing))
+        return found
+
+    def _queue(self, answer: Answer) -> parse.Listing[QueueRow]:
+        """The rows of squeue; an answer that failed has none and is not whole."""
+        if answer.missing:
+            raise failure("squeue", answer)
+        if not answer.whole or answer.code != 0:
+            return parse.Listing((), whole=False)
+        return parse.read_queue(answer.out)
+
+    def _witnesses(self, jobs: Sequence[JobId], listing: parse.Listing[QueueRow]) -> dict[JobId, Witness]:
+        asked = self.clock()
+        rows = {row.job: row for row in listing.rows}
+        found = {}
+        for job in jobs:
+            alone = (job.task, job.component) != (None, None)
+            for name in (job, *(() if alone else parse.parts_of(rows, job.number))):
+                row = rows.get(name)
+                seen: tuple[Sighting, ...] = () if row is None else (parse.seen_in_queue(row),)
+                found[name] = Witness(Program.SQUEUE, asked, seen, listing.whole or row is not None)
+        return found
+
+    def _accounted(
+        self, jobs: Sequence[JobId], cluster: str | None, since: float | None
+    ) -> tuple[float, parse.Listing[AccountRow]]:
+        answer = self._ask(commands.sacct(jobs, since, cluster))
+        good = answer.whole and answer.code == 0
+        return self.clock(), parse.read_accounts(answer.out) if good else parse.Listing((), whole=False)
+
+    def _ask(self, argv: commands.Argv) -> Answer:
+        return self.runner(Call(argv, query_environment(self.inherited), QUERY_LIMIT))
+
+    @staticmethod
+    def _check(program: str, answer: Answer) -> None:
+        if not answer.whole or answer.code != 0:
+            raise failure(program, answer)
+
+
+def _needs_account(witness: Witness) -> bool:
+    """Accounting is asked only about jobs that left the queue or are leaving it."""
+    return not witness.sightings or witness.sightings[-1].reading.phase in (Phase.ENDING, Phase.ENDED)
+
+
+def _more_parts(asked: Sequence[JobId], listing: parse.Listing[AccountRow]) -> list[JobId]:
+    """Tasks and components of whole jobs that only accounting still knows."""
+    known = parse.jobs_of(listing.rows)
+    whole = [job for job in asked if (job.task, job.component) == (None, None)]
+    return [part for job in whole for part in parse.parts_of(known, job.number) if part not in asked]
+
+
+def connect(environment: Mapping[str, str]) -> Slurm:
+    """The cluster that the user's Slurm commands talk to."""
+    return Slurm(environment)

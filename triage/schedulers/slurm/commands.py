@@ -1,0 +1,105 @@
+"""The command lines of Slurm's programs: pure functions to argv."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from triage.core.jobs.identity import JobId
+from triage.schedulers.interface import Request
+from triage.schedulers.slurm.columns import AccountRow, AssociationRow, PartitionRow, QueueRow, codes
+
+MARK = "triage:"
+"""What stands before the token in a job's comment."""
+_TAIL = 8
+"""Letters of the token at the end of a job's name."""
+
+Argv = tuple[str, ...]
+
+
+def mark_of(token: str) -> str:
+    return f"{MARK}{token}"
+
+
+def sbatch(request: Request) -> Argv:
+    """The token stands in front, in the comment: there accounting keeps it on the first line of the command line.
+
+    The options come before the script, so that none of its arguments can be taken for one.
+    """
+    comment = f"{request.comment} {mark_of(request.token)}".strip()
+    name = () if request.name is None else (f"--job-name={request.name}-{request.token[:_TAIL]}",)
+    return (
+        "sbatch", "--parsable", f"--comment={comment}", *_cluster(request.cluster), *name, *request.options,
+        str(request.script), *request.arguments,
+    )  # fmt: skip
+
+
+def bounded(argv: Argv, seconds: float) -> Argv:
+    """The command under a time limit of its own, which holds even if this process is killed meanwhile."""
+    return ("timeout", "--kill-after=2", str(math.ceil(seconds)), *argv)
+
+
+def squeue(job: JobId | None = None, cluster: str | None = None) -> Argv:
+    """All jobs in the queue, each array task on its own row; with `job` a request for that one only."""
+    chosen = () if job is None else ("-j", job.local)
+    return ("squeue", *_cluster(cluster), "-h", "-r", *chosen, "-o", "|".join(codes(QueueRow)))
+
+
+def squeue_comments(cluster: str | None = None) -> Argv:
+    """Number and comment of each of the user's own jobs, those that ended a moment ago too."""
+    return ("squeue", *_cluster(cluster), "-h", "--me", "-t", "all", "-o", "%F|%k")
+
+
+def sacct(jobs: Sequence[JobId], since: float | None = None, cluster: str | None = None) -> Argv:
+    """Every incarnation of the jobs; `since` keeps a reused id's former job out."""
+    start = () if since is None else ("-S", _moment(since - 1))
+    names = ",".join(job.local for job in jobs)
+    return (
+        "sacct", *_cluster(cluster), "-n", "-P", "-D", *start, "-j", names,
+        f"--format={','.join(codes(AccountRow))}",
+    )  # fmt: skip
+
+
+def sacct_command_lines(user: str, since: float, cluster: str | None = None) -> Argv:
+    """Id and command line of each job that the user submitted; without a start sacct begins at midnight."""
+    return (
+        "sacct", *_cluster(cluster), "-n", "-P", "-X", "-D", "-u", user, "-S", _moment(since - 1),
+        "--format=JobID,SubmitLine",
+    )  # fmt: skip
+
+
+def scontrol_job(job: JobId) -> Argv:
+    """Without `-o`: only line starts tell a key from free text."""
+    return ("scontrol", *_cluster(job.cluster), "show", "job", job.local)
+
+
+def scontrol_config(cluster: str | None = None) -> Argv:
+    return ("scontrol", *_cluster(cluster), "show", "config")
+
+
+def scontrol_partition(name: str, cluster: str | None = None) -> Argv:
+    return ("scontrol", *_cluster(cluster), "show", "partition", name)
+
+
+def scancel(job: JobId) -> Argv:
+    return ("scancel", *_cluster(job.cluster), job.local)
+
+
+def sinfo(cluster: str | None = None) -> Argv:
+    return ("sinfo", *_cluster(cluster), "-h", "-o", "|".join(codes(PartitionRow)))
+
+
+def associations(user: str) -> Argv:
+    return (
+        "sacctmgr", "-n", "-P", "show", "assoc", "where", f"user={user}",
+        f"format={','.join(codes(AssociationRow))}",
+    )  # fmt: skip
+
+
+def _cluster(name: str | None) -> Argv:
+    return () if name is None else ("-M", name)
+
+
+def _moment(epoch: float) -> str:
+    """Epoch seconds as every Slurm time option takes them, whatever the time zone (slurm parse_time.c)."""
+    return f"uts{max(1_000_001, math.floor(epoch))}"
