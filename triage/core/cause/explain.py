@@ -148,6 +148,8 @@ def _occurrences(
             match.captures, sources[event.span.source], event, world
         )
         where = where or world.resolve(sources[event.span.source], event.span.source, event.tags)
+        if where.rank is None and match.captures.get("rank", "").isdigit():
+            where = Where(int(match.captures["rank"][:9]), None, where.node, "tag")
         if (said := _rank_in_chain(event, match.link)) is not None:
             where = Where(said, None, world.host_of.get(said) or where.node, "tag")
         bounds = clock.bounds(event.when)

@@ -12,6 +12,9 @@ from triage.core.events.model import Trace
 
 STEPS = 2
 """Iterations behind a traceback that prove that the run went on: one may be another rank's last word."""
+STEPS_WITHOUT_IT = 4
+"""Iterations, later by the clock, that prove that the run went on although a process had died: a worker of a
+collective run leaves the others standing after one or two."""
 
 
 def survived(o: Occurrence, job: JobLog) -> str | None:
@@ -20,21 +23,36 @@ def survived(o: Occurrence, job: JobLog) -> str | None:
         return None
     if isinstance(o.event, Trace) and o.event.style == "ignored":
         return "Python itself ignored it"
+    behind = _behind(o, job)
+    later = [s for s in behind if s.time is not None and s.time > _over_by(o, s) + SKEW]
+    if _steps(later) >= STEPS_WITHOUT_IT:
+        return f"training went on after it ({_last(later)})"
     if _died(o, job):
         return None
-    behind = _behind(o, job)
-    kinds = {s.progress.kind for s in behind}
     failing = bool(job.failing_exits())
     if _succeeded(job):
         return "the run reported success"
-    if not failing and (kinds & FINISHED):
+    if not failing and any(s.progress.kind in FINISHED for s in behind):
         return "training finished after it"
-    certain = [s for s in behind if s.time is not None and s.time > o.bounds.hi + SKEW]
-    steps = certain if failing else behind
-    if sum(s.progress.iteration is not None for s in steps) >= STEPS:
-        last = steps[-1].progress
-        return f"training went on after it (iteration {last.iteration})"
+    steps = later if failing else behind
+    if _steps(steps) >= STEPS:
+        return f"training went on after it ({_last(steps)})"
     return None
+
+
+def _over_by(o: Occurrence, sign: Sign) -> float:
+    """A time by which it had happened, as far as this sign can be compared with it: lines behind it in its own stream
+    that are stamped later than the lines before it were written after it."""
+    return o.bounds.lo if sign.progress.span.source == o.event.span.source else o.bounds.hi
+
+
+def _steps(signs: list[Sign]) -> int:
+    return sum(s.progress.kind == "iteration" for s in signs)
+
+
+def _last(signs: list[Sign]) -> str:
+    last = signs[-1].progress
+    return f"iteration {last.iteration}" if last.iteration is not None else last.kind
 
 
 def _died(o: Occurrence, job: JobLog) -> bool:

@@ -48,6 +48,8 @@ class World:
     """The host of the task that srun saw fail before any other."""
     named_hosts: frozenset[str] = frozenset()
     """Hosts that a job script says it runs on."""
+    one_tree: bool = False
+    """The local ranks of paths occur once each: all are of one node's launcher."""
     plain: bool = False
     """No model parallelism and no other group than that of all ranks is known, so that `[Rank n]` is a position in
     the world."""
@@ -117,6 +119,8 @@ class World:
                 return task * self.per_node
         if self.nodes == 1 or (self.size is not None and self.size == self.per_node):
             return 0
+        if self.one_tree and source.local_rank is not None and len(set(self.offset_of_host.values())) == 1:
+            return next(iter(self.offset_of_host.values()))
         return None
 
     def _node_of(self, source: Source, index: int, task: int | None) -> str | None:
@@ -147,6 +151,7 @@ def build_world(
         str(e.values["host"]) for e in events if isinstance(e, Facts) and "host" in e.values
     )
     _learn_placed(world, events)
+    world.one_tree = _is_one_tree(sources)
     _learn_exits(world, sources, events)
     _learn_tags(world, sources, events)
     _learn_tasks(world, sources, events)
@@ -211,6 +216,11 @@ def _one_task_a_node(world: World, nodes: int) -> None:
         world.task_is_rank = False
         world.nodes = world.nodes or nodes
         world.per_node = world.per_node or world.size // nodes
+
+
+def _is_one_tree(sources: Sequence[Source]) -> bool:
+    seen = [(s.attempt, s.stream, s.kind, s.local_rank) for s in sources if s.local_rank is not None]
+    return bool(seen) and len(seen) == len(set(seen))
 
 
 def _learn_exits(world: World, sources: Sequence[Source], events: Sequence[Event]) -> None:

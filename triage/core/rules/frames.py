@@ -18,14 +18,18 @@ _MAX_PATH = 300
 def phase_of(frames: Sequence[Frame], table: Sequence[FrameRow]) -> str | None:
     """The phase of training in which a stack (outermost frame first) stands, or None.
 
-    The innermost frame that says a phase decides, with three exceptions. A forward inside a backward (recompute) is
+    The innermost frame that says a phase decides, with four exceptions. A forward inside a backward (recompute) is
     `backward`, and one inside an evaluation is `eval`. A weak row (a constructor, `torch.load`) yields to what a frame
-    further out says. Module bodies say nothing by themselves; a stack that ends in the import (or, with a syntax error,
+    further out says. An outer row (an engine that sets itself up, evaluators being built) decides wherever it stands.
+    Module bodies say nothing by themselves; a stack that ends in the import (or, with a syntax error,
     the compilation) of a module is `init` when nothing else speaks.
     """
     if len(frames) > MAX_FRAMES:
         frames = (*frames[: MAX_FRAMES // 2], *frames[-MAX_FRAMES // 2 :])
     rows = tuple(row for row in table if row.phase)
+    outer = tuple(row for row in rows if row.outer)
+    if outer and (said := next((r for f in frames if (r := _row(f.file[-_MAX_PATH:], f.function[:100], outer))), None)):
+        return said.phase
     weak = ""
     found = ""
     for frame in reversed(frames):

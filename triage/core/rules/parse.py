@@ -296,14 +296,14 @@ def _frames(reader: _Reader) -> tuple[FrameRow, ...]:
     reader.unknown_keys(reader.data, ("row",))
     found = []
     for index, data in reader.tables("row"):
-        reader.unknown_keys(data, ("file", "function", "phase", "owner", "weak"), "row", index)
+        reader.unknown_keys(data, ("file", "function", "phase", "owner", "weak", "outer"), "row", index)
         values = {key: reader.text(data, key, "row", index) for key in ("file", "function", "phase", "owner")}
         reader.chosen(values["phase"], "phase", _PHASES, "row", index)
         if not (values["file"] or values["function"]) or not (values["phase"] or values["owner"]):
             reader.wrong("", "a row has a file or a function, and says a phase or an owner", "row", index)
-        weak = data.get("weak", False)
-        if not isinstance(weak, bool):
-            reader.wrong("weak", '"weak" must be true or false', "row", index)
-            weak = False
-        found.append(FrameRow(**values, weak=weak))
+        flags = {"weak": data.get("weak", False), "outer": data.get("outer", False)}
+        for key, value in flags.items():
+            if not isinstance(value, bool):
+                reader.wrong(key, f'"{key}" must be true or false', "row", index)
+        found.append(FrameRow(**values, **{key: value is True for key, value in flags.items()}))
     return tuple(found)

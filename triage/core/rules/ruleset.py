@@ -48,6 +48,8 @@ class FrameRow:
     """Pattern that must match the whole function name; empty: any function."""
     phase: str = ""
     owner: str = ""
+    outer: bool = False
+    """What stands inside such a frame is in its phase, whatever the frames further in say."""
     weak: bool = False
     """Its phase yields to any other but `init` that a frame further out says without being weak."""
 

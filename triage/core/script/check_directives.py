@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
+from itertools import chain, islice
 
 from triage.core.megatron.finding import Finding, Severity
 from triage.core.script.allocation import count, gpu_request, is_time, node_count
@@ -38,9 +39,8 @@ def check_directives(script: Script, _: Facts) -> Iterator[Finding]:
     yield from _file(directives)
     for stray in directives.strays[:_MOST]:
         yield from _stray(stray, directives)
-    for option in directives.options:
-        yield from _option(option)
-    yield from _repeated(directives)
+    yield from islice(chain.from_iterable(map(_option, directives.options)), _MOST)
+    yield from islice(_repeated(directives), _MOST)
     if directives.components == 1:
         yield from _contradictions(directives)
 

@@ -308,6 +308,7 @@ class Expander:
         if operator in ("#", "##", "%", "%%"):
             pattern = self.text(read_argument(argument, line), state)
             remove = patterns.without_prefix if operator[0] == "#" else patterns.without_suffix
+            self.budget.spend(len(text) * min(len(pattern), 200))
             result = remove(text, pattern, longest=len(operator) == 2) if known(pattern) else None
         elif operator in ("/", "//"):
             result = self._replaced(text, argument, state, line, every=operator == "//")

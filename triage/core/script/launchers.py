@@ -225,11 +225,12 @@ def _launched(launcher: Launcher, words: Sequence[Field], line: int, *, module: 
     """The launcher's flags up to the program, which is the first word that is neither flag nor value."""
     flags: dict[str, Flag] = {}
     complete, position = True, 0
+    last_file = max((index for index, word in enumerate(words) if word.text.endswith(".py")), default=-1)
     while position < len(words):
         word = words[position]
         position += 1
         if word.many:
-            if not any(item.text.endswith(".py") for item in words[position:]):
+            if position > last_file:
                 return Started(launcher, flags, False, word, tuple(words[position:]), module, line)
             complete = False
             continue
@@ -241,7 +242,9 @@ def _launched(launcher: Launcher, words: Sequence[Field], line: int, *, module: 
             name = "module"
         if match[2] is not None:
             flags[name] = Flag(Field(match[2], word.line), word.line)
-        elif position < len(words) and _has_value(launcher, name, words[position], words[position + 1 :]):
+        elif position < len(words) and _has_value(
+            launcher, name, words[position], more=position + 1 < len(words)
+        ):
             flags[name] = Flag(words[position], word.line)
             position += 1
         else:
@@ -249,10 +252,10 @@ def _launched(launcher: Launcher, words: Sequence[Field], line: int, *, module: 
     return Started(launcher, flags, complete, None, (), module, line)
 
 
-def _has_value(launcher: Launcher, name: str, following: Field, rest: Sequence[Field]) -> bool:
+def _has_value(launcher: Launcher, name: str, following: Field, *, more: bool) -> bool:
     """Whether the next word is the value of a flag; of one that is not known, unless it looks like the program."""
     if name in _VALUES[launcher] or any(item.startswith(name) for item in _VALUES[launcher] if len(name) > 5):
         return True
     if name in _SWITCHES or following.text.startswith("-"):
         return False
-    return known(following.text) and not following.text.endswith(".py") and len(rest) > 0
+    return known(following.text) and not following.text.endswith(".py") and more

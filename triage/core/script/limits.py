@@ -10,8 +10,12 @@ CALLS = 16
 """Functions, `eval`, `bash -c` and sourced here-documents inside one another."""
 VALUE = 1 << 18
 """Characters of one value; a longer one is not resolved."""
-WORK = 4_000_000
+WORK = 1_000_000
 """Characters expanded and variables copied, all in all; what comes behind is not evaluated."""
+WRAPPERS = 16
+"""Commands that start one another (`srun env numactl python`)."""
+WORDS = 4096
+"""Words of one command that are looked at; what is behind counts as not known."""
 LAUNCHES = 256
 """Commands that are looked at closely."""
 UNROLLED = 64

@@ -13,7 +13,7 @@ from triage.core.script.arithmetic import number
 from triage.core.script.command import Command, Variable
 from triage.core.script.conditions import condition
 from triage.core.script.holes import FIRST_HOST, OWN_HOST, Array, Table, Value, elements, flat, known
-from triage.core.script.limits import LAUNCHES
+from triage.core.script.limits import LAUNCHES, WORDS, WRAPPERS
 from triage.core.script.outputs import Asked, output
 from triage.core.script.slurm_options import Option
 from triage.core.script.state import Field, State
@@ -32,6 +32,9 @@ _EXPORTS = re.compile(r"([A-Za-z_]\w*)=([^,]*)", re.ASCII)
 def simple(flow: Flow, node: tree.Simple, state: State) -> str:
     """Follows one simple command and gives what it prints."""
     fields = flow.expander.fields(node.words, state)
+    if len(fields) > WORDS:
+        rest = Field(flow.holes.unknown("the command has too many words"), fields[WORDS].line, many=True)
+        fields = [*fields[:WORDS], rest]
     prefix: dict[str, Variable] = {}
     for item in node.assignments:
         if fields:
@@ -165,7 +168,7 @@ def command(flow: Flow, fields: Sequence[Field], state: State, prefix: dict[str,
         return ""
     if (result := _builtin(flow, name, arguments, state, line)) is not None:
         return result
-    peeled = peel(fields)
+    peeled = peel(fields) if len(flow.wrappers) < WRAPPERS else None
     if peeled is not None:
         return _wrapped(flow, peeled[0], peeled[1], state, prefix, line)
     if name.rpartition("/")[2] in _SHELLS or _path(name) in state.files:
