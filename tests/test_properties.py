@@ -157,7 +157,8 @@ def free_rank(logs: Sequence[Log]) -> str | None:
     for log, source in zip(logs, sources, strict=True):
         if source.rank is None:
             continue
-            rank = next(n for n in range(100_000) if n not in taken)
+        taken = {one.rank for one in sources}
+        rank = next(n for n in range(100_000) if n not in taken)
         if rank >= (verdict_of(logs).facts.get("world_size") or 100_000):
             return None
         name = re.sub(rf"(?<=rank)([-_.]?)0*{source.rank}(?!\d)", rf"\g<1>{rank}", log.path)

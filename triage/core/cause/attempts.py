@@ -36,6 +36,8 @@ def split_attempts(sources: Sequence[Source], kept: Sequence[Kept]) -> list[Atte
     for k in kept:
         if isinstance(k.event, Mark):
             marks[k.event.span.source].append(_border(k.event))
+    for source, offset in _ended_and_begun_again(kept):
+        marks[source].append(offset)
     starts = {source: _counted(kept, source, offsets) for source, offsets in marks.items()}
     by_path = sorted({s.attempt for s in sources if s.attempt is not None})
     place = {number: i for i, number in enumerate(by_path)}
@@ -62,6 +64,33 @@ def _trained(kept: Sequence[Kept], told: Collection[int]) -> bool:
         isinstance(k.event, Progress) and k.event.iteration is not None and k.event.span.source in told
         for k in kept
     )
+
+
+GRACE = 600.0
+"""Seconds for which a job may go on writing after the scheduler has ended it."""
+QUIET = 90.0
+"""Seconds without a line after the scheduler ended a job, behind which whatever comes is another start: what the job
+still has to say in its grace period it says at once."""
+
+
+def _ended_and_begun_again(kept: Sequence[Kept]) -> list[tuple[int, int]]:
+    """(source, offset) behind each end that the scheduler told and after which the same file went on much later."""
+    found: list[tuple[int, int]] = []
+    told = before = None
+    for k in kept:
+        at = k.event.when.at
+        if at is None or at.seconds is None or at.utc or not at.has_year:
+            continue
+        here = (k.event.span.source, at.seconds, k.event.span.last)
+        if told is not None and before is not None and told[0] == here[0]:
+            if here[1] - before[1] >= QUIET and before[1] - told[1] <= GRACE:
+                found.append((here[0], before[2]))
+                told = None
+        decided = k.deciding
+        if decided is not None and decided.rule.scheduler:
+            told = here
+        before = here
+    return found
 
 
 def _border(mark: Mark) -> int:

@@ -27,6 +27,8 @@ def survived(o: Occurrence, job: JobLog) -> str | None:
     later = [s for s in behind if s.time is not None and s.time > _over_by(o, s) + SKEW]
     if _steps(later) >= STEPS_WITHOUT_IT:
         return f"training went on after it ({_last(later)})"
+    if any(s.progress.kind == "success" for s in behind):
+        return "the run reported success after it"
     if _died(o, job):
         return None
     failing = bool(job.failing_exits())

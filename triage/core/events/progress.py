@@ -124,12 +124,13 @@ _ANNOUNCED: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("saving", re.compile(r"^\W*Saving the checkpoint \(or staging")),
     ("saved", re.compile(r"^\W*Finished saving the checkpoint\b.* in [\d.]+ seconds")),
     ("done", re.compile(r"^\W*`Trainer\.fit` stopped: `max_(?:steps|epochs|time)=.{1,40}` reached")),
+    ("success", re.compile(r"^\W*success count == \d+ -> stop running")),
     ("done", re.compile(r"^\W*Training completed\. Do not forget to share")),
     ("done", re.compile(r"^\W*(?:\w+ \| )*done training in [\d.]+ seconds")),
 )
 _ANNOUNCED_LITERALS = (
     "training is done", "start of training step", "exiting program", "checkpoint", "loss at ", "results at ",
-    "Evaluating ", "Trainer.fit", "Training completed", "done training",
+    "Evaluating ", "Trainer.fit", "Training completed", "done training", "success count",
 )  # fmt: skip
 
 
@@ -260,6 +261,11 @@ _MEASURED = re.compile(
     rf"(?:_\w{{1,20}})?)\"?\s{{0,3}}[:=]?\s{{0,8}}\"?({_NUMBER})(?!\w)",
     re.IGNORECASE,
 )
+_RATE = re.compile(
+    rf"(?<![\w.])({_NUMBER})\s?(?:img|images?|samples?|tokens?|seqs?|sequences?)\s?(?:/|per )\s?s(?:ec(?:ond)?)?\b"
+)
+_LOSS_ALONE = re.compile(rf"^\W{{0,8}}(?:[Tt]rain(?:ing)?[ _])?[Ll]oss\s?[:=]\s?({_NUMBER})\W{{0,4}}$")
+"""A program that prints its loss and nothing else."""
 _BEAT = re.compile(
     r"^\W{0,8}(?:\w{1,20}[\] :|,-]{1,4}){0,4}(?:global_step|step|iteration)=(\d{1,12})\W{0,8}$"
 )
@@ -272,12 +278,16 @@ _UNLIKE = re.compile(
 def _generic(text: str) -> _Reading | None:
     """`step 84 | loss 1.9` in any order of names, or a bare `heartbeat iteration=12`; no sentence, no settings."""
     head = text[:600]
+    if "oss" in head and len(head) < 60 and (alone := _LOSS_ALONE.match(head)) is not None:
+        return _Reading("iteration", None, None, {"loss": float(alone[1])}, "generic")
     if not ("tep" in head or "ter" in head or "atch" in head or "pdate" in head) or _UNLIKE.search(head):
         return None
     if (match := _BEAT.match(head)) is not None:
         return _Reading("iteration", int(match[1]), None, {}, "generic")
     match = _STEP.search(head, 0, 240)
     measured = _MEASURED.search(head) if match is not None else None
+    if match is not None and measured is None and (rate := _RATE.search(head)):
+        return _Reading("iteration", int(match[1]), None, {"rate": float(rate[1])}, "generic")
     if match is None or measured is None:
         return None
     total = int(match[2]) if match[2] else None
