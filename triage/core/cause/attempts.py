@@ -82,10 +82,16 @@ def _ended_and_begun_again(kept: Sequence[Kept]) -> list[tuple[int, int]]:
         if at is None or at.seconds is None or at.utc or not at.has_year:
             continue
         here = (k.event.span.source, at.seconds, k.event.span.last)
-        if told is not None and before is not None and told[0] == here[0]:
-            if here[1] - before[1] >= QUIET and before[1] - told[1] <= GRACE:
-                found.append((here[0], before[2]))
-                told = None
+        quiet = before is not None and here[1] - before[1] >= QUIET
+        if (
+            quiet
+            and told is not None
+            and before is not None
+            and told[0] == here[0]
+            and before[1] - told[1] <= GRACE
+        ):
+            found.append((here[0], before[2]))
+            told = None
         decided = k.deciding
         if decided is not None and decided.rule.scheduler:
             told = here

@@ -164,7 +164,9 @@ def _named_by_launcher(job: JobLog, o: Occurrence) -> ResolvedExit | None:
     """The one failing process that the launcher names first, where it can be this one's."""
     failing = [e for e in job.failing_exits() if e.where.rank is not None and e.exit.by == "torchrun"]
     if o.where.node is not None:
-        here = [e for e in failing if e.where.node is not None and _short(e.where.node) == _short(o.where.node)]
+        here = [
+            e for e in failing if e.where.node is not None and _short(e.where.node) == _short(o.where.node)
+        ]
         failing = here or [e for e in failing if e.where.node in (None, "localhost")]
     first = [e for e in failing if e.exit.first] or failing
     ranks = {e.where.rank for e in first}

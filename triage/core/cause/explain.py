@@ -87,6 +87,7 @@ def resolve(attempt: Attempt, feeds: Sequence[Fed], ruleset: RuleSet, everything
             for e in events
             if isinstance(e, Words)
         ],
+        stamps=_line_times(feeds, clock),
         ranks_seen=_ranks_seen(feeds, world, attempt),
     )
 
@@ -184,6 +185,11 @@ def _by_pid(captures: Mapping[str, str], source: Source, event: Event, world: Wo
 def _exit_bounds(clock: Clock, event: Exit) -> Bounds:
     at = clock.seconds(event.time)
     return Bounds() if at is None else Bounds(at, at + 1.0)
+
+
+def _line_times(feeds: Sequence[Fed], clock: Clock) -> list[float]:
+    found = (clock.seconds(stamp) for feed in feeds for stamp in feed.keeper.stamps)
+    return sorted(seconds for seconds in found if seconds is not None)
 
 
 def _ranks_seen(feeds: Sequence[Fed], world: World, attempt: Attempt) -> frozenset[int]:

@@ -61,6 +61,8 @@ class JobLog:
     collectives: Sequence[SeenCollective]
     ruleset: RuleSet
     facts: dict[str, int | float | None]
+    stamps: Sequence[float] = ()
+    """When lines were written, of whatever kind: the latest of each source, sorted."""
     ranks_seen: frozenset[int] = frozenset()
     """Ranks that wrote at least one line."""
     words: Sequence[tuple[Words, Where]] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +16,7 @@ from triage.core.rules.model import FALLBACK, Role
 ALIKE = 4
 """Of events that differ only in numbers, this many first ones of a process are kept, and the last."""
 STEPS_KEPT = 256
+STAMPS_KEPT = 256
 KINDS = 20_000
 """Different events of one source that are kept apart."""
 
@@ -53,6 +55,8 @@ class Keeper:
     tags: set[Tags] = field(default_factory=set)
     """Every different writer seen."""
     last_stamp: Stamp | None = None
+    stamps: deque[Stamp] = field(default_factory=lambda: deque(maxlen=STAMPS_KEPT))
+    """The latest stamps, of whatever lines."""
     lines_kept: int = 0
     _first: dict[object, list[Kept]] = field(default_factory=dict)
     _last: dict[object, Kept] = field(default_factory=dict)
@@ -88,6 +92,7 @@ class Keeper:
         at = event.when.at
         if at is not None and at.seconds is not None and not at.utc:
             self.last_stamp = at
+            self.stamps.append(at)
 
     def _keep(self, key: object, kept: Kept) -> None:
         group = self._first.get(key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -195,6 +196,8 @@ def _killed(job: JobLog, selection: Selection, root: Incident) -> Outcome:
     done = timeline.finished
     at = o.bounds.lo
     silent = timeline.silent_before(at) if at > float("-inf") else None
+    if silent is None and not timeline.iterations and at > float("-inf"):
+        silent = _no_line_before(job, at)
     category, rule_id, reason = root.category, root.rule.id, None
     if done is not None and (silent is None or silent > LINGER):
         category, rule_id = "hang", "hang/at-exit"
@@ -225,6 +228,12 @@ def _killed(job: JobLog, selection: Selection, root: Incident) -> Outcome:
         reasons=(*((reason,) if reason else ()), *(blame.reasons if blame else ()), *selection.reasons),
         values={} if silent is None else {"silent_s": f"{silent:.0f}"},
     )
+
+
+def _no_line_before(job: JobLog, time: float) -> float | None:
+    """Seconds without any stamped line before a time; None where nothing was stamped before it."""
+    before = bisect_left(job.stamps, time)
+    return time - job.stamps[before - 1] if before else None
 
 
 def _who_stayed(job: JobLog) -> Blame | None:

@@ -305,5 +305,5 @@ def _frames(reader: _Reader) -> tuple[FrameRow, ...]:
         for key, value in flags.items():
             if not isinstance(value, bool):
                 reader.wrong(key, f'"{key}" must be true or false', "row", index)
-        found.append(FrameRow(**values, **{key: value is True for key, value in flags.items()}))
+        found.append(FrameRow(**values, weak=flags["weak"] is True, outer=flags["outer"] is True))
     return tuple(found)

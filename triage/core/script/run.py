@@ -22,6 +22,7 @@ from triage.core.script.wrappers import Wrapper, peel
 if TYPE_CHECKING:
     from triage.core.script.flow import Flow
 
+_TO_FILE = (">", ">>", ">|")
 _SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh"})
 _SILENT = frozenset({"mkdir", "cd", "rm", "cp", "mv", "touch", "ln", "chmod", "sleep", "wait", "ulimit", "trap", "module", "ml",
                      "conda", "mamba", "true", ":", "set", "shopt", "umask", "kill", "scancel", "shift", "tee"})  # fmt: skip
@@ -49,9 +50,12 @@ def simple(flow: Flow, node: tree.Simple, state: State) -> str:
     given = state.input
     _redirect_input(flow, node, state)
     flow.status = True
+    stored = any(item.operator in _TO_FILE and item.descriptor in ("", "1", "&") for item in node.redirects)
+    flow.capturing += stored
     printed = command(flow, fields, state, prefix, node.line) if fields else ""
+    flow.capturing -= stored
     for redirect in node.redirects:
-        if redirect.operator in (">", ">>", ">|", ">&") and redirect.descriptor in ("", "1", "&"):
+        if redirect.operator in (*_TO_FILE, ">&") and redirect.descriptor in ("", "1", "&"):
             if redirect.operator != ">&":
                 _write(flow, redirect, printed, node, state)
             printed = "" if redirect.operator != ">&" else printed
