@@ -14,12 +14,13 @@ EDGES: dict[str, frozenset[str]] = {
     "core": frozenset({"errors"}),
     "files": frozenset({"core", "errors"}),
     "report": frozenset({"core", "errors"}),
+    "schedulers": frozenset({"core", "errors"}),
     "api": frozenset({"core", "errors", "files"}),
     "cli": frozenset({"core", "errors", "files", "report", "api", "__init__"}),
     "__init__": frozenset({"api", "core"}),
     "__main__": frozenset({"cli"}),
 }
-ROOMS = ("megatron", "jobs", "logs", "events", "rules", "cause", "analysis")
+ROOMS = ("megatron", "script", "jobs", "logs", "events", "rules", "cause", "analysis")
 """Rooms of core in the order data flows; a later one may import earlier ones."""
 IMPURE = frozenset({
     "os", "sys", "io", "time", "subprocess", "socket", "threading", "pathlib", "random", "logging", "shutil",

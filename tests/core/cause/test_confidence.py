@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from tests.core.cause.logs import OOM, dist_backend, log, oom, stamped, tagged, trace, verdict
+import pytest
+
+from tests.core.cause.logs import dist_backend, log, oom, stamped, tagged, trace, verdict
+from triage.core.cause.clock import UNKNOWN
+from triage.core.cause.confidence import confidence_of
+from triage.core.cause.incident import Occurrence
+from triage.core.cause.outcome import Outcome
+from triage.core.cause.rootcause import Selection
+from triage.core.cause.verdict import Root
+from triage.core.cause.where import Where
+from triage.core.events.model import Link, Span, Trace
+from triage.core.rules.model import On, Role, Rule
 
 WORLD = "using world size: 4, data-parallel size: 4"
 IMPORT = trace("ModuleNotFoundError: No module named 'flash_attn'")
@@ -35,11 +46,21 @@ def test_ranks_without_a_line_are_a_doubt() -> None:
     assert (verdict(*files).confidence, verdict(*whole).confidence) == ("medium", "high")
 
 
-def test_a_traceback_that_was_cut_before_its_exception_is_a_doubt() -> None:
-    """The log ends in the middle; the message above it is what is left."""
-    cut = oom(3).rpartition("torch.OutOfMemoryError")[0]
-    assert verdict(log("t.log", tagged(3, cut))).confidence == "low"
-    assert verdict(log("t.log", tagged(3, cut + OOM.format(gpu=3)))).confidence == "high"
+def test_a_traceback_that_was_cut_inside_its_message_is_as_good_as_its_words() -> None:
+    """Nothing below it is missing that the verdict needs."""
+    cut = oom(3)[: oom(3).index(" Process 77")]
+    assert verdict(log("t.log", tagged(3, cut))).confidence == "high"
+
+
+@pytest.mark.parametrize(("complete", "expected"), [(True, "high"), (False, "medium")])
+def test_a_traceback_whose_end_is_missing_is_a_doubt(complete: bool, expected: str) -> None:
+    rule = Rule("oom/cuda", "oom", "no memory", Role.ROOT, On.TRACE, (), specificity=60)
+    event = Trace(
+        Span(0, 0, 9), links=(Link("torch.OutOfMemoryError", "CUDA out of memory"),), complete=complete
+    )
+    told = Occurrence(event, rule, 0, {}, Where(3, attribution="tag"), UNKNOWN)
+    outcome = Outcome(True, "oom", True, rule=rule, occurrence=told)
+    assert confidence_of(Selection(None), outcome, Root(rank=3, attribution="tag"), frozenset()) == expected
 
 
 def test_nobody_to_blame_for_collective_failures_is_a_doubt() -> None:

@@ -60,14 +60,23 @@ def test_a_non_nccl_traceback_anywhere_ends_the_search() -> None:
     assert (found.category, found.root.rank, found.root.attribution) == ("python", 2, "tag")
 
 
+DONE = "[after training is done] datetime: 2026-12-01 10:00:20 "
+ENDED = "srun: error: gpu1: task 0: Killed"
+
+
 def test_the_one_task_that_srun_had_to_end_is_the_one_that_stayed() -> None:
-    done = "[after training is done] datetime: 2026-12-01 10:00:20 "
-    told = "srun: error: gpu1: task 0: Killed"
-    lines = "\n".join(
+    lines = (
         prefixed(f"{n}: ", tagged(n, trace("torch.distributed.DistBackendError: NCCL error"))) for n in (1, 2)
     )
-    found = verdict(log("slurm-1.out", steps(1, 20), done, lines, cancelled(2000, "TIME LIMIT"), told))
+    found = verdict(log("slurm-1.out", steps(1, 20), DONE, *lines, cancelled(2000, "TIME LIMIT"), ENDED))
     assert found.rule == "hang/at-exit"
     assert found.root is not None
     assert (found.root.rank, found.root.attribution) == (0, "inferred")
     assert any("srun had to end rank 0 only" in reason for reason in found.reasons)
+
+
+def test_a_task_that_may_be_a_whole_node_is_no_rank_that_stayed() -> None:
+    found = verdict(log("slurm-1.out", steps(1, 20), DONE, cancelled(2000, "TIME LIMIT"), ENDED))
+    assert found.rule == "hang/at-exit"
+    assert found.root is not None
+    assert found.root.rank is None

@@ -58,7 +58,11 @@ def test_old_stamps_behind_it_are_a_late_buffer_and_no_progress() -> None:
 
 
 def test_a_rank_that_its_launcher_saw_die_survived_nothing() -> None:
-    found = run(steps(1, 5), tagged(3, trace()), steps(6, 20, 6), launcher_died((3, 1, 73)))
+    """The others run on for a while, by the clock, until the launcher notices."""
+    found = verdict(
+        log("rank_3.err", stamped(10), tagged(3, trace()), stamped(10.5)), log("rank_7.out", tagged(7, steps(1, 40))),
+        log("main.err", launcher_died((3, 1, 73))),
+    )  # fmt: skip
     assert found.category == "python"
 
 

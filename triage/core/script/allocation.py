@@ -16,6 +16,7 @@ _GPU_NAME = re.compile(
     r"(?![0-9])",
     re.I,
 )
+_KIND = re.compile(r"\w[\w.-]*", re.ASCII)
 _TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
 _UNLIMITED = frozenset({"infinite", "unlimited", "-1"})
 
@@ -75,7 +76,7 @@ def gpu_request(text: str, line: int, *, gres: bool) -> Gpus | None:
         if len(parts) == 1 and count(parts[0]) is None and parts[0] and gres:
             parts = [parts[0], "1"]
         amount = 1 if not parts and gres else count(parts[-1]) if parts else None
-        if amount is None or len(parts) > 2:
+        if amount is None or len(parts) > 2 or (len(parts) == 2 and not _KIND.fullmatch(parts[0])):
             return None
         total += amount
         kind = parts[0] if len(parts) == 2 else kind

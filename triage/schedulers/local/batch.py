@@ -75,7 +75,7 @@ def _open_logs(
 ) -> tuple[IO[bytes], IO[bytes]]:
     """Raises OSError where Slurm's `0:53` comes from: a missing folder, or one that cannot be written."""
     mode = "ab" if plan["append"] else "wb"
-    out = open(folder / file_name(plan["output"], environment), mode)
+    out = open(folder / file_name(plan["output"], environment), mode)  # noqa: SIM115 (the caller closes it)
     if plan["error"] is None:
         return out, os.fdopen(os.dup(out.fileno()), "ab")
     try:

@@ -51,7 +51,7 @@ class Local:
     def root(self) -> Path:
         return root_folder(self.inherited)
 
-    def submit(self, request: Request, *, limit: float) -> Outcome:  # noqa: ARG002 (nothing here takes long)
+    def submit(self, request: Request, *, limit: float) -> Outcome:  # noqa: ARG002
         path = request.folder / request.script
         try:
             script = path.read_bytes()
@@ -76,7 +76,7 @@ class Local:
             os.close(lock)
         return Accepted(JobId(job.number))
 
-    def find(self, token: str, since: float) -> Looked:
+    def find(self, token: str, since: float) -> Looked:  # noqa: ARG002
         """A job counts once a runner has it: what a killed submit left half made will never run."""
         found = [
             JobId(job.number)
@@ -85,7 +85,9 @@ class Local:
         ]
         return Looked(self.clock(), tuple(found))
 
-    def status(self, jobs: Sequence[JobId], since: float | None = None) -> dict[JobId, JobStatus]:
+    def status(  # noqa: ARG002
+        self, jobs: Sequence[JobId], since: float | None = None
+    ) -> dict[JobId, JobStatus]:
         known = {job.number: job for job in all_jobs(self.root)}
         return {job: self._status(known.get(job.number) if job.task is None else None) for job in jobs}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import PurePath
 from typing import Any
@@ -98,11 +98,11 @@ def _plan(given: Mapping[str, Option], script: PurePath) -> Plan:
     )
 
 
-def _number(given: Mapping[str, Option], name: str, read: Any) -> int | None:
+def _number(given: Mapping[str, Option], name: str, read: Callable[[str], int | None]) -> int | None:
     text = _text(given, name)
     if not text:
         return None
-    found: int | None = read(text)
+    found = read(text)
     if found is None:
         raise NotLocal(f"--{name}={text} is no number that a local run understands: write a plain number")
     return found

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -103,11 +103,11 @@ def _tasks(
     return (count(environment.get("SLURM_NTASKS_PER_NODE")) or 1) * len(nodes)
 
 
-def _number(given: Mapping[str, Option], name: str, read: object) -> int | None:
+def _number(given: Mapping[str, Option], name: str, read: Callable[[str], int | None]) -> int | None:
     text = _text(given, name)
     if not text:
         return None
-    found = (node_count if read is node_count else count)(text)
+    found = read(text)
     if found is None:
         raise Wrong(f'srun: error: Invalid numeric value "{text}" for --{name}.')
     return found
@@ -185,7 +185,7 @@ def _next_step(folder: Path) -> int:
 
 
 @contextlib.contextmanager
-def _standard_input() -> object:  # type: ignore[misc]
+def _standard_input() -> Iterator[str | None]:
     """Slurm gives every task the whole input; `None` where there is none to give."""
     try:
         mode = os.fstat(0).st_mode
@@ -201,7 +201,7 @@ def _standard_input() -> object:  # type: ignore[misc]
         yield file.name
 
 
-def _start(step: Step, number: int, source: object) -> list[_Task]:
+def _start(step: Step, number: int, source: str | None) -> list[_Task]:
     base = exported(os.environ, step.export)
     width = len(str(step.tasks - 1))
     shared: dict[str, IO[bytes]] = {}
@@ -212,7 +212,7 @@ def _start(step: Step, number: int, source: object) -> list[_Task]:
         out = _target(step.output, step, environment, shared)
         err = _target(step.error, step, environment, shared) if step.error else out
         prefix = f"{index:>{width}}: ".encode() if step.label else b""
-        with open(str(source), "rb") if source else contextlib.nullcontext() as given:
+        with open(source or os.devnull, "rb") as given:
             task = _spawn(step, environment, given, out, err, prefix)
         task.number, task.node = index, own["SLURMD_NODENAME"]
         tasks.append(task)
@@ -228,14 +228,14 @@ def _target(
     name = file_name(pattern, environment)
     if name not in shared:
         path = Path(step.folder or ".") / name if is_per_task(pattern) else Path(name)
-        shared[name] = open(path, "ab" if step.append else "wb", buffering=0)
+        shared[name] = open(path, "ab" if step.append else "wb", buffering=0)  # noqa: SIM115 (as long as the step)
     return shared[name]
 
 
 def _spawn(
     step: Step,
     environment: dict[str, str],
-    source: object,
+    source: IO[bytes],
     out: IO[bytes] | None,
     err: IO[bytes] | None,
     prefix: bytes,
@@ -247,7 +247,7 @@ def _spawn(
         program = ("/bin/sh", "-c", 'printf "%s\\n" "$1" >&2; exit 2', "sh", missing)
     process = subprocess.Popen(
         program, env=environment, cwd=step.folder, process_group=0,
-        stdin=source if source is not None else subprocess.DEVNULL,  # type: ignore[arg-type]
+        stdin=source,
         stdout=subprocess.PIPE if pipe else out, stderr=subprocess.PIPE if pipe else err,
     )  # fmt: skip
     task = _Task(0, "", process)
