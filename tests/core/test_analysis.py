@@ -18,6 +18,7 @@ from tests.core.cause.logs import (
     launcher_died,
     log,
     oom,
+    prefixed,
     stamped,
     step,
     steps,
@@ -34,7 +35,7 @@ from triage.core.logs.source import Source
 from triage.report.schema import schema_text
 
 STORM = 100_000
-OTHERS = tagged(1, trace("RuntimeError: sample 7 is broken")) + "\n"
+OTHERS = trace("RuntimeError: sample 7 is broken") + "\n"
 JOB = (
     log("rank-0.err", stamped(0), steps(1, 30), tagged(0, dist_backend()), stamped(600)),
     log("rank-7.err", stamped(0), tagged(7, oom(7)), stamped(60)),
@@ -110,12 +111,14 @@ def test_a_storm_of_tracebacks_behind_the_root_stays_bounded() -> None:
     assert found.scanned.bytes == len(one.data)
 
 
-def test_a_storm_before_the_root_does_not_hide_it() -> None:
-    found = verdict(log("t.log", OTHERS * 20_000, tagged(3, oom(3)), stamped(1)))
+@pytest.mark.parametrize("front", ["", "[rank1]: ", "[default1]:"])
+def test_a_storm_before_the_root_does_not_hide_it(front: str) -> None:
+    storm = prefixed(front, OTHERS) + "\n"
+    found = verdict(log("t.log", storm * 1500, tagged(3, oom(3)), stamped(1)))
     assert found.root is not None
     assert (found.category, found.root.rank) == ("oom", 3)
     assert found.root.evidence is not None
-    assert found.root.evidence.first_line == 20_000 * OTHERS.count("\n") + 1
+    assert found.root.evidence.first_line == 1500 * storm.count("\n") + 1
 
 
 def test_a_storm_of_ever_new_exits_stays_bounded() -> None:

@@ -61,7 +61,7 @@ def test_files_of_a_job_folder_that_are_no_logs_are_skipped_with_a_reason(tmp_pa
         tmp_path, {**dict.fromkeys(names, "CUDA out of memory\n"), "index.json": "{}", "a.log": "x\n"}
     )
     assert shown(folder) == ["a.log"]
-    assert set(reasons(folder)) == {*names, "metrics.json"}
+    assert set(reasons(folder)) == {*names, "index.json"}
     assert all(reasons(folder).values())
 
 

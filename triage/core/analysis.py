@@ -126,8 +126,7 @@ class Analysis:
         self._ruleset = ruleset
         self._engine = engine or Engine(ruleset)
         self._naive = naive
-        message_literals = tuple(t for rule in ruleset.rules if rule.on != "trace" for t in rule.literals)
-        self.anchors = Anchors(message_literals)
+        self.anchors = Anchors(ruleset.literals())
         self.feeds: list[SourceFeed] = []
 
     def open(self, source: Source) -> SourceFeed:

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.events.lines import records
-from triage.core.events.arguments import extract_facts, stated_sizes
+from triage.core.events.arguments import extract_facts
 from triage.core.events.model import Facts
+from triage.core.events.statements import stated_sizes
 
 
 def facts(text: str) -> tuple[list[Facts], list[str]]:

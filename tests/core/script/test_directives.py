@@ -124,7 +124,15 @@ def test_gpus_of_several_types_have_no_single_type_but_a_sum() -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("30", 30), ("1:30", 1.5), ("2:00:00", 120), ("1-12", 2160), ("1-0:30", 1470), ("x", None), ("1:2:3:4", None)],
+    [
+        ("30", 30),
+        ("1:30", 1.5),
+        ("2:00:00", 120),
+        ("1-12", 2160),
+        ("1-0:30", 1470),
+        ("x", None),
+        ("1:2:3:4", None),
+    ],
 )
 def test_time_in_minutes(text: str, expected: float | None) -> None:
     assert minutes(text) == expected

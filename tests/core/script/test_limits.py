@@ -19,9 +19,9 @@ SCRIPTS = sorted((Path(__file__).parents[3] / "fixtures" / "scripts").glob("*.sb
     ("body", "cut"),
     [
         ("A=aaaaaaaaaa\n" + "A=$A$A\n" * 60, True),
-        ('A=(1 2 3)\n' + 'A=("${A[@]}" "${A[@]}")\n' * 40, True),
+        ("A=(1 2 3)\n" + 'A=("${A[@]}" "${A[@]}")\n' * 40, True),
         ("f() { f; f; }\nf\n", True),
-        ("A='eval \"$A$A\"'\neval \"$A\"\n", True),
+        ('A=\'eval "$A$A"\'\neval "$A"\n', True),
         ("".join(f"for a{i} in {{1..64}}; do " for i in range(5)) + "A=$a1; " + "done; " * 5, True),
         ("A=" + "a*" * 100 + "\nB=" + "a" * 4000 + "\n" + "C=${B%$A}\n" * 500, True),
         ("$(" * 50_000, True),

@@ -46,11 +46,11 @@ SAME = [
     "f() { echo in; return 0; echo no; }; OUT=$(f)",
     "A=1; (A=2); { B=3; }; OUT=$A$B",
     "set -- x y; OUT=$1$2$#",
-    "eval \"OUT=a\\ b\"",
+    'eval "OUT=a\\ b"',
     "A=B; B=c; OUT=${!A}",
     "i=1; ((i++)); ((i += 2)); OUT=$i",
     "A='x   y'; set -- $A; OUT=$#",
-    "A=\"--a 1 \\\n  --b 2\"; OUT=$(echo $A)",
+    'A="--a 1 \\\n  --b 2"; OUT=$(echo $A)',
     "OUT=a#b # comment",
     "A=1; unset A; OUT=${A:-gone}",
     "false || OUT=or; true && OUT=$OUT-and",
@@ -85,7 +85,7 @@ def test_same_answer_as_bash(script: str) -> None:
         "OUT=$(python -c 'print(3)')",
         "OUT=$(date +%s)",
         "if [ -f x ]; then OUT=1; else OUT=2; fi",
-        "OUT=1; if [ -n \"$X\" ]; then OUT=2; fi",
+        'OUT=1; if [ -n "$X" ]; then OUT=2; fi',
         "OUT=1; grep -q x f && OUT=2",
         "OUT=0; for f in *.py; do OUT=$((OUT+1)); done; OUT=$((OUT + $(ls | wc -l)))",
         "OUT=1; while read l; do OUT=$l; done < f",
@@ -122,7 +122,7 @@ def test_branch_that_only_appends_hides_only_what_it_adds() -> None:
         "N=($(scontrol show hostnames $SLURM_JOB_NODELIST)); OUT=${N[0]}",
         'A=$(scontrol show hostnames "$SLURM_JOB_NODELIST"); B=($A); OUT=$(getent hosts ${B[0]} | cut -d" " -f1)',
         'mapfile -t N < <(scontrol show hostnames "$SLURM_JOB_NODELIST"); OUT=${N[0]}',
-        "N=($(scontrol show hostnames)); OUT=$(srun --nodes=1 --ntasks=1 -w \"${N[0]}\" hostname --ip-address)",
+        'N=($(scontrol show hostnames)); OUT=$(srun --nodes=1 --ntasks=1 -w "${N[0]}" hostname --ip-address)',
     ],
 )
 def test_first_host_in_all_its_spellings(script: str) -> None:
@@ -139,7 +139,9 @@ def test_numbers_of_the_allocation() -> None:
 
 def test_node_number_is_zero_in_the_batch_script_and_its_own_in_the_step() -> None:
     job = Allocation(nodes=2, tasks_per_node=1)
-    commands = evaluate("srun echo-1 $SLURM_NODEID\nsrun bash -c 'echo-2 $SLURM_NODEID $SLURM_PROCID'", job).commands
+    commands = evaluate(
+        "srun echo-1 $SLURM_NODEID\nsrun bash -c 'echo-2 $SLURM_NODEID $SLURM_PROCID'", job
+    ).commands
     assert [[word.text for word in command.words[1:]] for command in commands] == [["0"], [NODE_ID, NODE_ID]]
 
 
@@ -164,4 +166,4 @@ def test_environment_of_a_command_from_every_side() -> None:
 
 
 def test_exit_in_an_undecided_branch_leaves_the_other_known() -> None:
-    assert value(evaluate('OUT=1; if [ ! -d x ]; then OUT=2; exit 1; fi', Allocation())) == "1"
+    assert value(evaluate("OUT=1; if [ ! -d x ]; then OUT=2; exit 1; fi", Allocation())) == "1"

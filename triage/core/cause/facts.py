@@ -11,7 +11,7 @@ from triage.core.events.model import Facts, Progress
 ORIGINS = ("arguments", "command", "world", "memory", "environment", "iteration")
 """Best first."""
 
-_HELPERS = ("nnodes", "nproc_per_node", "min_nodes", "max_nodes", "nranks", "ntasks")
+_HELPERS = ("nnodes", "nproc_per_node", "min_nodes", "max_nodes", "nranks", "ntasks", "replicas")
 _LARGEST_WINS = frozenset({"peak_memory_gib", "nranks"})
 _EXACT_FORMS = frozenset({"megatron", "deepspeed", "composer", "lightning", "nemo", "generic"})
 """Wordings of progress whose number is the run's iteration; a bar counts steps only where it is the only one."""
@@ -111,7 +111,7 @@ def _complete(known: dict[str, Number]) -> None:
         known["dp"] = world // model
     if model and world is None and isinstance(replicas, int):
         known["world_size"] = model * replicas
-    for count in ("nranks", "ntasks"):
+    for count in ("nranks", "ntasks", "replicas"):
         if "world_size" not in known and _fits(known, count):
             known["world_size"] = known[count]
 
@@ -126,6 +126,11 @@ def _fits(known: Mapping[str, Number], count: str) -> bool:
     for name in ("tp", "pp", "cp", "dp"):
         product *= int(known.get(name, 1))
     return product > 0 and ranks % product == 0
+
+
+def _alone(known: Mapping[str, Number]) -> bool:
+    """No model parallelism is stated, so that DeepSpeed's replicas are all ranks."""
+    return all(known.get(name, 1) == 1 for name in ("tp", "pp", "cp", "ep"))
 
 
 _UNITS = {"b": 1.0, "byte": 1.0, "bytes": 1.0, "kib": 2.0**10, "kb": 2.0**10, "mib": 2.0**20, "mb": 2.0**20,

@@ -12,9 +12,6 @@ from triage.core.events.model import Trace
 
 STEPS = 2
 """Iterations behind a traceback that prove that the run went on: one may be another rank's last word."""
-STEPS_WITHOUT_IT = 4
-"""Iterations, later by the clock, that prove that the run went on although a process had died: a worker of a
-collective run leaves the others standing after one or two."""
 
 
 def survived(o: Occurrence, job: JobLog) -> str | None:
@@ -24,9 +21,6 @@ def survived(o: Occurrence, job: JobLog) -> str | None:
     if isinstance(o.event, Trace) and o.event.style == "ignored":
         return "Python itself ignored it"
     behind = _behind(o, job)
-    later = [s for s in behind if s.time is not None and s.time > _over_by(o, s) + SKEW]
-    if _steps(later) >= STEPS_WITHOUT_IT:
-        return f"training went on after it ({_last(later)})"
     if any(s.progress.kind == "success" for s in behind):
         return "the run reported success after it"
     if _died(o, job):
@@ -36,6 +30,7 @@ def survived(o: Occurrence, job: JobLog) -> str | None:
         return "the run reported success"
     if not failing and any(s.progress.kind in FINISHED for s in behind):
         return "training finished after it"
+    later = [s for s in behind if s.time is not None and s.time > _over_by(o, s) + SKEW]
     steps = later if failing else behind
     if _steps(steps) >= STEPS:
         return f"training went on after it ({_last(steps)})"

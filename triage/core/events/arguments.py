@@ -8,13 +8,31 @@ elastic/agent/server/api.py, lightning fabric/utilities/distributed.py, nccl src
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from triage.core.events.commands import LIMIT, command_facts, is_command, json_facts, list_facts
 from triage.core.events.model import Event, Facts
-from triage.core.events.names import ALIASES, YAML_NAMES, number, settle, transformer_only
+from triage.core.events.names import ALIASES, number, settle, transformer_only
 from triage.core.events.place import place
+from triage.core.events.statements import (
+    ACCELERATE_WORDS,
+    CHECK_WORDS,
+    ENTRY_WORDS,
+    INITIALIZED_WORDS,
+    LIST_WORDS,
+    NAMED_WORDS,
+    TOPOLOGY_WORDS,
+    accelerate_world,
+    entry_sizes,
+    initialized_world,
+    listed_sizes,
+    named_sizes,
+    positive,
+    stated_sizes,
+    topology_sizes,
+    unambiguous,
+)
 from triage.core.logs.record import Record
 
 _Values = dict[str, int | float | str | bool]
@@ -68,22 +86,12 @@ def extract_facts(stream: Sequence[Record], source: int) -> tuple[list[Event], l
                 dump = None
         index += _other(stream, index, source, events, rest)
     _close(dump, source, events)
-    return _unambiguous(events), rest
-
-
-def stated_sizes(text: str) -> dict[str, int]:
-    """Sizes that the message of a failed check names: `num_attention_heads (6) must be a multiple of ...`."""
-    if not any(word in text for word in _CHECKS):
-        return {}
-    pairs = (
-        (match[1].replace(" ", "_").replace("-", "_"), match[2]) for match in _STATED.finditer(text[:LIMIT])
-    )
-    return settle(pairs)
+    return unambiguous(events), rest
 
 
 def artifact_sizes(text: str) -> dict[str, int]:
     """The sizes among the numbers of a JSON object's members, which may be cut off anywhere."""
-    return _positive((name, value) for name, value in _MEMBER.findall(text))
+    return positive((name, value) for name, value in _MEMBER.findall(text))
 
 
 def _close(dump: _Dump | None, source: int, events: list[Event]) -> None:
@@ -129,6 +137,10 @@ def _other(stream: Sequence[Record], index: int, source: int, events: list[Event
         else:
             rest.extend(stream[index : last + 1])
         return last - index + 1
+    if processes := accelerate_world(stream, index):
+        events.append(Facts(*place(source, record), values=dict(processes), origin="world"))
+        rest.append(record)
+        return 1
     for origin, literals, consumed, reader in _FORMS:
         if any(literal in text for literal in literals) and (found := reader(text[:LIMIT])):
             events.append(Facts(*place(source, record), values=dict(found), origin=origin))
@@ -149,11 +161,6 @@ def _continued(stream: Sequence[Record], index: int) -> int:
     return index
 
 
-_CHECKS = ("divisible", "multiple of", "must be", "should be", "not equal")
-_STATED = re.compile(
-    r"(?<![\w-])(?:eval[_ ])?((?:global|micro)[_ ]batch[_ ]size|num_attention_heads|(?:tensor|pipeline)_model_parallel_size"
-    r"|context_parallel_size|data[_ ]parallel[_ ]size|world[_ ]size|hidden_size|num_layers) \((\d{1,13})\)"
-)
 _DUMP_NAMES = ALIASES | {"train_batch_size": "global_batch_size"}
 _PARALLEL = re.compile(
     r"(?<!encoder-)(data|tensor|pipeline|context|expert|(?<![a-z]-)model)(?:-model)?-parallel[- ]size:? (\d{1,9})"
@@ -167,7 +174,7 @@ def _megatron_world(text: str) -> dict[str, int]:
     if match is None:
         return {}
     pairs = [(_AXES[axis], value) for axis, value in _PARALLEL.findall(text)]
-    return _positive([("world_size", match[1]), *pairs])
+    return positive([("world_size", match[1]), *pairs])
 
 
 _BACKEND = re.compile(
@@ -181,9 +188,9 @@ _INITIALIZED = re.compile(
 
 def _initialized(text: str) -> dict[str, int]:
     if (match := _INITIALIZED.search(text)) is not None:
-        return _positive([(_AXES[match[1] or "tensor"], match[2])])
+        return positive([(_AXES[match[1] or "tensor"], match[2])])
     match = _BACKEND.search(text)
-    return _positive([("world_size", match[1])]) if match is not None else {}
+    return positive([("world_size", match[1])]) if match is not None else {}
 
 
 _GROUP = re.compile(
@@ -198,38 +205,6 @@ def _group(text: str) -> dict[str, int]:
     return {_AXES[match[1].split(" ")[0]]: match[2].count(",") + 1}
 
 
-_NAMED: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
-    (re.compile(r"GLOBAL_RANK: \d+, MEMBER: \d+/(\d{1,9})"), ("world_size",)),
-    (re.compile(r"All distributed processes registered\. Starting with (\d{1,9}) process"), ("world_size",)),
-    (re.compile(r"^World size: (\d{1,9})\s*$"), ("world_size",)),
-    (re.compile(r"\bworld_rank=\d+, local_rank=\d+, world_size=(\d{1,9})\b"), ("world_size",)),
-    (re.compile(r"\bdist_world_size=(\d{1,9})"), ("world_size",)),
-    (re.compile(r"Total number of GPUs determined to be: (\d{1,9})"), ("world_size",)),
-    (re.compile(r"\brank: \d+, local_rank: \d+, world_size: (\d{1,9})\b"), ("world_size",)),
-    (re.compile(r"\bnnodes=(\d{1,9}), num_local_procs=(\d{1,9})"), ("nnodes", "nproc_per_node")),
-    (re.compile(r"^\W*setting global batch size to (\d{1,9})"), ("global_batch_size",)),
-    (re.compile(r"Instantaneous batch size per device = ([\d,]{1,12})"), ("micro_batch_size",)),
-    (re.compile(r"Total train batch size \(w\. parallel.{0,40}\) = ([\d,]{1,12})"), ("global_batch_size",)),
-    (re.compile(r"Total optimization steps = ([\d,]{1,12})"), ("train_iters",)),
-    (re.compile(r"global batch size (\d{1,9}), .{0,80}?sequence length (\d{1,9}), .{0,80}?total steps (\d{1,12})"),
-     ("global_batch_size", "seq_length", "train_iters")),
-    (re.compile(r"\bCONFIG: micro_batches=\d+ micro_batch_size=(\d{1,9})"), ("micro_batch_size",)),
-    (re.compile(r"^\W*nproc_per_node\s+: (\d{1,9})\s*$"), ("nproc_per_node",)),
-    (re.compile(r"^\W*min_nodes\s+: (\d{1,9})\s*$"), ("min_nodes",)),
-    (re.compile(r"^\W*max_nodes\s+: (\d{1,9})\s*$"), ("max_nodes",)),
-    (re.compile(r'"key": "global_batch_size", "value": (\d{1,9})\b'), ("global_batch_size",)),
-    (re.compile(r'"key": "max_sequence_length", "value": (\d{1,9})\b'), ("seq_length",)),
-)  # fmt: skip
-
-
-def _named(text: str) -> dict[str, int]:
-    """Initialisation lines of one wording each."""
-    for pattern, names in _NAMED:
-        if (match := pattern.search(text)) is not None:
-            return _positive(zip(names, (value.replace(",", "") for value in match.groups()), strict=True))
-    return {}
-
-
 _MESH = re.compile(r"device mesh with \[([\w', ]{1,200})\], \[([\d, ]{1,100})\]")
 _MESH_REPR = re.compile(r"\bDeviceMesh\(\(([a-z_]{1,20}=\d{1,9}(?:, [a-z_]{1,20}=\d{1,9}){0,8})\)")
 _MESH_AXES = {"tp": "tp", "pp": "pp", "cp": "cp"}
@@ -240,7 +215,7 @@ def _mesh(text: str) -> dict[str, int]:
     The latter may be a part of the world."""
     if (shown := _MESH_REPR.search(text)) is not None:
         axes = (axis.split("=") for axis in shown[1].split(", "))
-        return _positive((_MESH_AXES[name], size) for name, size in axes if name in _MESH_AXES)
+        return positive((_MESH_AXES[name], size) for name, size in axes if name in _MESH_AXES)
     if (match := _MESH.search(text)) is None:
         return {}
     names = [name.strip(" '") for name in match[1].split(",")]
@@ -265,16 +240,19 @@ _JSON_WORLD = re.compile(r"^\s*\"world_size\": (\d{1,9}),?\s*$")
 
 def _elastic(text: str) -> dict[str, int]:
     match = _WORLD_SIZES.search(text)
-    return _positive([("world_size", match[1])]) if match is not None else {}
+    return positive([("world_size", match[1])]) if match is not None else {}
+
+
+_WORLD_SIZE = re.compile(r"(?<![A-Z_])WORLD_SIZE['\"]?(?:[= ]|: ?|\s=\s|,\s)['\"]?(\d{1,9})\b")
 
 
 def _environment(text: str) -> dict[str, int]:
     """WORLD_SIZE of an environment; under some job operators it counts nodes, hence the low rank of its origin."""
-    match = re.search(r"(?<![A-Z_])WORLD_SIZE[= ]['\"]?(\d{1,9})\b", text) or _JSON_WORLD.search(text)
+    match = _WORLD_SIZE.search(text) or _JSON_WORLD.search(text)
     if match is not None:
-        return _positive([("world_size", match[1])])
+        return positive([("world_size", match[1])])
     match = _NRANKS.search(text)
-    return _positive([("nranks", match[1])]) if match is not None else {}
+    return positive([("nranks", match[1])]) if match is not None else {}
 
 
 _MEMORY = re.compile(r"memory \(MB\) \|(.{0,400})")
@@ -293,6 +271,11 @@ def _memory(text: str) -> dict[str, float]:
 
 
 _REPR = re.compile(r"\b(?:Namespace|\w{0,60}(?:Config|Arguments|Args))\(")
+_REPR_NAMES = {
+    "TokensArgs(": {"train_steps": "train_iters"},
+    "ParallelismArgs(": {name: name for name in ("dp", "pp", "tp")} | {"expert_parallel_size": "ep"},
+}
+"""nanotron's config/config.py and config/parallelism_config.py."""
 _REPR_PAIR = re.compile(r"(?<![\w.])(\w{2,60})=(\d{1,13})(?=[,)\s])")
 
 
@@ -301,53 +284,16 @@ def _repr(text: str) -> dict[str, int]:
     match = _REPR.search(text)
     if match is None:
         return {}
-    found = transformer_only(settle(_REPR_PAIR.findall(text[match.start() :])))
+    pairs = _REPR_PAIR.findall(text[match.start() :])
+    aliases = ALIASES | _REPR_NAMES.get(match[0], {})
+    found = transformer_only(settle(pairs, aliases=aliases))
     return found if "Namespace" in match[0] or len(found) > 1 else _dataset(text, found)
 
 
 def _dataset(text: str, found: dict[str, int]) -> dict[str, int]:
     """Megatron's dataset settings state the sequence length alone."""
     match = re.search(r"DatasetConfig\(.{0,400}?\bsequence_length=(\d{1,9})\b", text)
-    return found | _positive([("seq_length", match[1])]) if match is not None else found
-
-
-_YAML = re.compile(r"^\s{0,40}(\w{2,60}):\s(\d{1,13})\s*$")
-_YAML_WORDS = (
-    "_size: ",
-    "_degree: ",
-    "seq_length: ",
-    "attention_heads: ",
-    "train_iters: ",
-    "num_nodes: ",
-    "gpus_per_node: ",
-)
-
-
-def _yaml(text: str) -> dict[str, int]:
-    """One line of a dumped configuration; which section it belongs to is not known."""
-    match = _YAML.match(text)
-    return settle([(match[1], match[2])], aliases=YAML_NAMES) if match is not None else {}
-
-
-def _unambiguous(events: list[Event]) -> list[Event]:
-    """Without what the lines of dumped configurations, those of several models perhaps, state differently."""
-    stated: dict[str, set[object]] = {}
-    for event in events:
-        if isinstance(event, Facts) and event.origin == "yaml":
-            for name, value in event.values.items():
-                stated.setdefault(name, set()).add(value)
-    kept: list[Event] = []
-    for event in events:
-        if isinstance(event, Facts) and event.origin == "yaml":
-            if all(len(stated[name]) == 1 for name in event.values):
-                kept.append(replace(event, origin="command"))
-        else:
-            kept.append(event)
-    return kept
-
-
-def _positive(pairs: Iterable[tuple[str, str]]) -> dict[str, int]:
-    return {name: value for name, text in pairs if (value := number(text)) is not None}
+    return found | positive([("seq_length", match[1])]) if match is not None else found
 
 
 _FORMS: tuple[tuple[str, tuple[str, ...], bool, Callable[[str], dict[str, int] | dict[str, float]]], ...] = (
@@ -360,11 +306,20 @@ _FORMS: tuple[tuple[str, tuple[str, ...], bool, Callable[[str], dict[str, int] |
     ("command", ("with overrides: [", "with command: [", "exits with return code", "CalledProcessError: Command"), False, list_facts),
     ("command", ("train_micro_batch_size_per_gpu", '"train_batch_size"', "_parallel_size\""), False, json_facts),
     ("arguments", ("Namespace(", "Config(", "Arguments(", "Args("), False, _repr),
-    ("world", ("MEMBER: ", "distributed processes", "World size: ", "world_rank=", "dist_world_size", "GPUs determined", "local_rank: ",
-               "num_local_procs", "batch size", "optimization steps", "CONFIG: ", "nproc_per_node", "_nodes ", '"key": "'),
-     False, _named),
+    ("world", NAMED_WORDS, False, named_sizes),
+    ("world", INITIALIZED_WORDS, False, initialized_world),
+    ("world", TOPOLOGY_WORDS, False, topology_sizes),
+    ("command", LIST_WORDS, False, listed_sizes),
     ("environment", ("WORLD_SIZE", "nranks ", '"world_size"'), False, _environment),
-    ("yaml", _YAML_WORDS, False, _yaml),
-    ("iteration", _CHECKS, False, stated_sizes),
+    ("yaml", ENTRY_WORDS, False, entry_sizes),
+    ("iteration", CHECK_WORDS, False, stated_sizes),
 )  # fmt: skip
-_WORTH = re.compile("|".join(["--", *(re.escape(literal) for form in _FORMS for literal in form[1])]))
+_WORTH = re.compile(
+    "|".join(
+        [
+            "--",
+            *map(re.escape, ACCELERATE_WORDS),
+            *(re.escape(literal) for form in _FORMS for literal in form[1]),
+        ]
+    )
+)

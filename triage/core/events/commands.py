@@ -15,7 +15,7 @@ LIMIT = 16_384
 
 _TRACE = re.compile(r"^\s{0,8}\++ ?(?=\S)")
 _LAUNCHER = re.compile(
-    r"(?:^|[\s/'\"=;&|])(torchrun|deepspeed|torch\.distributed\.(?:run|launch)|deepspeed\.launcher\.\w+|accelerate|srun"
+    r"(?:^|[\s/'\"=;&|])(torchrun|deepspeed|torch\.distributed\.(?:run|launch)|deepspeed\.launcher\.\w+|accelerate|composer|srun"
     r"|mpirun|mpiexec|python[\d.]*)(?=['\"\s,]|$)"
 )
 _WORD = re.compile(r"(?:[^\s'\"\\]++|'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|\\.)++", re.DOTALL)
@@ -131,6 +131,8 @@ def _launch(tokens: list[str], flags: dict[str, str], found: dict[str, int]) -> 
     if "deepspeed" in names:
         gpus, nodes = number(flags.get("num_gpus", "")), number(flags.get("num_nodes", ""))
         return {k: v for k, v in (("nproc_per_node", gpus), ("nnodes", nodes)) if v is not None}
+    if "composer" in names:
+        return _composer(tokens, flags)
     if names & {"torchrun", "torch.distributed.run", "torch.distributed.launch"}:
         low, _, high = flags.get("nnodes", "1").partition(":")
         if low == high and (nodes := number(low)) is not None:
@@ -138,6 +140,18 @@ def _launch(tokens: list[str], flags: dict[str, str], found: dict[str, int]) -> 
         if "nnodes" not in flags and "nproc_per_node" in found:
             return {"nnodes": 1}
     return _tasks(tokens, names)
+
+
+def _composer(tokens: list[str], flags: dict[str, str]) -> dict[str, int]:
+    """`composer -n 8 train.py`: all processes, unless more nodes are spoken of (composer/cli/launcher.py)."""
+    if (total := number(flags.get("world_size", ""))) is not None:
+        return {"world_size": total}
+    short = [value for flag, value in pairwise(tokens) if flag in ("-n", "--nproc")]
+    per_node = number(short[0]) if short else None
+    if per_node is None:
+        return {}
+    alone = not flags.keys() & {"node_rank", "base_rank", "master_addr"}
+    return {"nproc_per_node": per_node} | ({"nnodes": 1} if alone else {})
 
 
 def _tasks(tokens: list[str], names: set[str]) -> dict[str, int]:

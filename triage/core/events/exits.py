@@ -78,6 +78,10 @@ _CONTINUATION = 8
 """Lines after a launcher's announcement in which rank and code may stand."""
 
 
+_LISTED = 1 << 17
+"""Hosts and tasks that the lists of one batch of lines hold in all; lists beyond keep their first."""
+
+
 def extract_exits(stream: Sequence[Record], source: int) -> tuple[list[Event], list[Record]]:
     """Exits of one stream. Lines that are an exit and nothing else are consumed, exception lines stay."""
     reader = _Reader(source)
@@ -94,6 +98,12 @@ class _Reader:
     events: list[Event] = field(default_factory=list)
     pending: Exit | None = None
     left: int = 0
+    room: int = _LISTED
+    """Names and numbers that lists may still hold."""
+
+    def _bounded(self, found: Exit) -> Exit:
+        self.room -= len(found.hosts) + len(found.ranks)
+        return found if self.room >= 0 else replace(found, hosts=found.hosts[:1], ranks=found.ranks[:1])
 
     def take(self, record: Record) -> bool:
         """Whether the record needs no other reader."""
@@ -106,6 +116,7 @@ class _Reader:
             found = step(Exit(*place(self.source, record), time=record.stamp), text)
             if found is None:
                 continue
+            found = self._bounded(found)
             if more:
                 self.flush()
                 self.pending, self.left = found, _CONTINUATION

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 ALIASES: dict[str, str] = {
     "world_size": "world_size",
     "dist_world_size": "world_size",
+    "distributed_world_size": "world_size",
     "global_num_gpus": "world_size",
     "tensor_model_parallel_size": "tp",
     "tensor_parallel_size": "tp",
@@ -26,8 +27,10 @@ ALIASES: dict[str, str] = {
     "train_micro_batch_size_per_gpu": "micro_batch_size",
     "train_micro_batch_size": "micro_batch_size",
     "per_device_train_batch_size": "micro_batch_size",
+    "device_train_microbatch_size": "micro_batch_size",
     "ppo_micro_batch_size_per_gpu": "micro_batch_size",
     "global_batch_size": "global_batch_size",
+    "global_train_batch_size": "global_batch_size",
     "seq_length": "seq_length",
     "seq_len": "seq_length",
     "sequence_length": "seq_length",
@@ -49,7 +52,8 @@ YAML_NAMES: dict[str, str] = {
     for name in (
         "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size", "expert_model_parallel_size",
         "tensor_parallel_degree", "pipeline_parallel_degree", "context_parallel_degree", "micro_batch_size",
-        "global_batch_size", "seq_length", "encoder_seq_length", "num_attention_heads", "train_iters",
+        "global_batch_size", "global_train_batch_size", "device_train_microbatch_size", "per_device_train_batch_size",
+        "seq_length", "encoder_seq_length", "num_attention_heads", "train_iters",
     )
 } | {
     "tp_size": "tp", "pp_size": "pp", "cp_size": "cp", "ep_size": "ep", "num_nodes": "nnodes",

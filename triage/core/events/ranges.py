@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_MOST = 65_536
+_MOST = 16_384
 """Most hosts or tasks that a list is expanded to."""
 
 

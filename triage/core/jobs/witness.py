@@ -18,7 +18,7 @@ OPEN_FAILED = 53
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """Slurm's `code:signal`."""
+    """Slurm's `code:signal`. sacct takes 128 off a code above 127: its `11:0` may be scontrol's `139:0`."""
 
     code: int
     signal: int

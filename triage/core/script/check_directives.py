@@ -14,9 +14,9 @@ from triage.core.script.directives import Directives, Stray, holds_variable
 from triage.core.script.facts import Facts
 from triage.core.script.slurm_options import SBATCH_LONG, SBATCH_SHORT, SRUN_LONG, Option
 
-_PLACEHOLDER = re.compile(
-    r"<[^<>]*>?|[^<>]*>|\{\{?.*|.*\}\}?|\[.*|\.\.\.|(?:YOUR|your)[_-].*|[A-Z]+(?:_[A-Z]+)+|X+|\?+|TODO.*"
-)
+_PLACEHOLDER = re.compile(r"<[^<>]*>?|[^<>]*>|\{\{?.*|.*\}\}?|\.\.\.|(?:YOUR|your)[_-].*|XX+|\?+|TODO.*")
+_CAPITALS = re.compile(r"[A-Z]+(?:_[A-Z]+)*")
+"""A placeholder where a number or an option is due (an account may well be called so)."""
 _GIVEN_TWICE = (
     ("gpus-per-node", "gres"),
     ("mem", "mem-per-cpu"),
@@ -84,7 +84,7 @@ def _stray(stray: Stray, directives: Directives) -> Iterator[Finding]:
             message = f"a word that begins with : makes sbatch refuse the script: {text}"
             yield Finding(Severity.ERROR, "directives/word", message, None, line)
         case "no-option":
-            if _PLACEHOLDER.fullmatch(stray.text):
+            if _PLACEHOLDER.fullmatch(stray.text) or _CAPITALS.fullmatch(stray.text):
                 yield _left(stray.text, line)
             else:
                 message = f"{text} is no option, and sbatch refuses the script (Invalid directive)"
@@ -108,6 +108,8 @@ def _option(option: Option) -> Iterator[Finding]:
     elif value is not None and holds_variable(value):
         message = f"sbatch does not expand variables: --{option.name} is literally {shown(value)}; give it on the command line"
         yield Finding(Severity.WARNING, "directives/variable", message, None, option.line)
+    elif value is not None and _unreadable(option.name, value) and _CAPITALS.fullmatch(value):
+        yield _left(value, option.line)
     elif value is not None and _unreadable(option.name, value):
         message = f"{shown(value)} is no value of --{option.name}, and sbatch refuses the script"
         yield Finding(Severity.ERROR, "directives/value", message, None, option.line)

@@ -80,13 +80,25 @@ def written(_script: Script, run: Run, facts: Facts) -> Iterator[Finding]:
     """Checkpoints, tensorboard and logs of a run on several nodes."""
     if run.step.nodes == 1 or (run.launch.nodes or 2) == 1:
         return
-    paths = [(name, _last(run.launch.find(name)), run.launch.line(name)) for name in _WRITTEN]
+    paths = [(name, _given(run, name), run.launch.line(name)) for name in _WRITTEN]
     if (flag := run.flag("log_dir")) is not None:
         paths.append(("--log-dir", flag.text, run.flag_line("log_dir")))
     for name, path, line in paths:
         if path and _local(path, facts):
             message = f"{name} {shown(readable(path))} lies on storage of each node: on {run.step.nodes or 'several'} nodes use shared storage"
             yield Finding(Severity.WARNING, "storage/local", message, None, line)
+
+
+def _given(run: Run, name: str) -> str | None:
+    """An option's value with its holes, the last one given."""
+    words = run.started.arguments
+    found = None
+    for index, word in enumerate(words):
+        if word.text.startswith(f"{name}="):
+            found = word.text[len(name) + 1 :]
+        elif word.text == name and index + 1 < len(words):
+            found = words[index + 1].text
+    return found
 
 
 def _last(item: Argument | None) -> str | None:

@@ -40,8 +40,6 @@ class Expander:
         self.run = run
         """What a command substitution gives."""
 
-    # -- words ---------------------------------------------------------------------------------------------------
-
     def fields(self, words: tuple[Word, ...], state: State) -> list[Field]:
         """The fields of some words, unquoted expansions split."""
         found: list[Field] = []
@@ -126,8 +124,6 @@ class Expander:
                 Field(f"{match[1]}{value}{match[4]}", item.line) for value in range(low, high + step, step)
             ]
         return result
-
-    # -- parts ---------------------------------------------------------------------------------------------------
 
     def _part(self, part: Part, state: State) -> tuple[tuple[str, ...], int]:
         """The values of a part (several only for arrays), and the line where they come from."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from triage.core.script import tree
 from triage.core.script.allocation import Allocation
 from triage.core.script.command import Command
+from triage.core.script.counting import count
 from triage.core.script.expand import Expander
 from triage.core.script.holes import Holes, known
 from triage.core.script.limits import CALLS, UNROLLED, Budget
@@ -20,7 +20,6 @@ from triage.core.script.wrappers import Wrapper
 
 _STEP = 20
 """What following one command costs of the budget, whatever its length."""
-_CHANGES = re.compile(r"([A-Za-z_]\w*)\s*(?:\+\+|--|[-+*/%]?=(?!=))|(?:\+\+|--)\s*([A-Za-z_]\w*)", re.ASCII)
 _DEEP_LOOPS = 3
 
 
@@ -60,8 +59,6 @@ class Flow:
     def outside(self, name: str) -> str | None:
         return slurm_variable(name, self.job, self.steps[-1], per_task=self.per_task[-1])
 
-    # -- lists ---------------------------------------------------------------------------------------------------
-
     def block(self, nodes: Block, state: State) -> str:
         printed = []
         for node in nodes:
@@ -95,7 +92,7 @@ class Flow:
                 state.functions[node.name] = node.body
                 self.status = True
             case tree.Arithmetic():
-                self.arithmetic(node.text, state, node.line)
+                self.status = count(node.text, self.expander, state, node.line)
         return ""
 
     def and_or(self, node: tree.AndOr, state: State) -> str:
@@ -182,8 +179,6 @@ class Flow:
         state.input = given
         return printed
 
-    # -- branches ------------------------------------------------------------------------------------------------
-
     def branches(self, node: tree.If, state: State) -> str:
         ends: list[State] = []
         printed: list[str] = []
@@ -253,8 +248,6 @@ class Flow:
             verdict = None if one is None else verdict
         return verdict
 
-    # -- loops ---------------------------------------------------------------------------------------------------
-
     def iteration(self, node: tree.For, state: State) -> str:
         fields = self.expander.fields(node.items, state) if node.items is not None else None
         if fields is not None and len(fields) <= UNROLLED and all(known(item.text) for item in fields):
@@ -311,8 +304,6 @@ class Flow:
                 item.dead = "" if item.dead in ("break", "continue") else item.dead
             self.join(state, [state.copy(), *left], line, choices=False)
 
-    # -- functions, substitutions --------------------------------------------------------------------------------
-
     def call(self, body: Node, arguments: tuple[str, ...], state: State) -> str:
         """A function with its arguments."""
         if self.calls >= CALLS:
@@ -353,34 +344,6 @@ class Flow:
         self.substituting -= 1
         self.capturing -= 1
         return printed.rstrip("\n")
-
-    def arithmetic(self, text: str, state: State, line: int) -> None:
-        """`(( ... ))` and `let`: its truth, and what it assigns."""
-        changes = list(_CHANGES.finditer(text))
-        if not changes:
-            value = self.expander.arithmetic(text, state, line)
-            self.status = value != "0" if known(value) else None
-            return
-        match = changes[0]
-        name = match[1] or match[2]
-        value = self.holes.unknown(f"{name} is computed in line {line}")
-        if len(changes) == 1 and match[1] and text.strip().startswith(match[0]):
-            rest = text.strip()[len(match[0]) :]
-            value = self.assigned(match[0], name, rest, state, line) or value
-        for change in changes:
-            state.assign(change[1] or change[2], value, line)
-        self.status = None
-
-    def assigned(self, head: str, name: str, rest: str, state: State, line: int) -> str | None:
-        """`i++`, `i = x`, `i += x`."""
-        operator = head[len(name) :].strip()
-        if operator in ("++", "--"):
-            return (
-                self.expander.arithmetic(f"{name} {operator[0]} 1", state, line) if not rest.strip() else None
-            )
-        if operator == "=":
-            return self.expander.arithmetic(rest, state, line)
-        return self.expander.arithmetic(f"{name} {operator[0]} ({rest})", state, line)
 
 
 def _is_test(node: Node) -> bool:

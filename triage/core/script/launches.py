@@ -143,6 +143,9 @@ def _behind(command: Command) -> Started | None:
     """A launcher behind a program of the site's own (`./numa-wrapper torchrun ...`, `$PROFILER torchrun ...`)."""
     if not command.words or command.name in _NO_WRAPPERS:
         return None
+    own = command.words[0].text
+    if not command.wrappers and "/" not in own and not own.endswith(".sh") and known(own):
+        return None
     for index, word in enumerate(command.words[1:_MOST_WRAPPED], 1):
         name = word.text.rpartition("/")[2]
         following = [item.text for item in command.words[index + 1 : index + 4]]

@@ -12,6 +12,7 @@ from triage.core.script.allocation import read_step
 from triage.core.script.arithmetic import number
 from triage.core.script.command import Command, Variable
 from triage.core.script.conditions import condition
+from triage.core.script.counting import count
 from triage.core.script.holes import FIRST_HOST, OWN_HOST, Array, Table, Value, elements, flat, known
 from triage.core.script.limits import LAUNCHES, WORDS, WRAPPERS
 from triage.core.script.outputs import Asked, output
@@ -205,7 +206,7 @@ def _builtin(flow: Flow, name: str, arguments: Sequence[Field], state: State, li
         case "false":
             flow.status = False
         case "let":
-            flow.arithmetic(" ".join(item.text for item in arguments), state, line)
+            flow.status = count(" ".join(item.text for item in arguments), flow.expander, state, line)
         case "eval":
             return flow.text(" ".join(item.text for item in arguments), state, line)
         case "source" | ".":

@@ -1,0 +1,199 @@
+"""Single checks, with what only the machine can tell handed in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from triage.core.megatron.finding import Finding, Severity
+from triage.core.script.facts import Nothing
+from triage.core.script.read import check_script, read_script
+
+HEAD = "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=1 --gres=gpu:h100:8\ncd /lustre/w\n"
+TORCHRUN = "uv run python -m torch.distributed.run --nproc-per-node=8 --nnodes=2 --rdzv-backend=c10d"
+END = "--rdzv-endpoint=$(hostname):29500 train.py"
+
+
+@dataclass
+class World(Nothing):
+    """Facts of a machine that sees /lustre."""
+
+    present: set[str] = field(default_factory=set)
+    types: dict[str, str] = field(default_factory=dict)
+    kind: str | None = None
+    gpus: int | None = None
+
+    def exists(self, path: str) -> bool | None:
+        return path in self.present if path.startswith("/lustre") or not path.startswith("/") else None
+
+    def filesystem(self, path: str) -> str | None:
+        return next((kind for folder, kind in self.types.items() if path.startswith(folder)), None)
+
+    def gpu(self, partition: str | None) -> str | None:
+        return self.kind if partition == "big" else None
+
+    def gpus_per_node(self, partition: str | None) -> int | None:
+        return self.gpus if partition == "big" else None
+
+
+def found(text: str, facts: Nothing | None = None) -> list[Finding]:
+    return check_script(read_script(text), facts or Nothing())
+
+
+def checks(text: str, facts: Nothing | None = None) -> dict[str, Severity]:
+    return {item.check: item.severity for item in found(text, facts) if not item.check.startswith("script/")}
+
+
+def test_right_script_is_clean() -> None:
+    assert checks(f"{HEAD}srun {TORCHRUN} {END}") == {}
+
+
+@pytest.mark.parametrize(
+    ("command", "check", "severity"),
+    [
+        (f"srun {TORCHRUN.replace('=8', '=4')} {END}", "torchrun/processes", "error"),
+        (f"export CUDA_VISIBLE_DEVICES=0,1,2,3\nsrun {TORCHRUN.replace('=8', '=4')} {END}", None, None),
+        (f"srun {TORCHRUN.replace('nnodes=2', 'nnodes=4')} {END}", "torchrun/nodes", "error"),
+        (f"srun {TORCHRUN.replace('nnodes=2', 'nnodes=1')} {END}", "torchrun/one-group", "error"),
+        (f"srun -N1 -n1 {TORCHRUN.replace('nnodes=2', 'nnodes=1')} {END}", None, None),
+        (f"{TORCHRUN} {END}", "torchrun/srun", "warning"),
+        (f"srun -n 4 {TORCHRUN} {END}", "torchrun/tasks", "error"),
+        (f"if [ -f x ]; then srun {TORCHRUN.replace('=8', '=4')} {END}; fi", "torchrun/processes", "warning"),
+        (f"srun {TORCHRUN} --rdzv-endpoint=node1:1 a.py", "rendezvous/fixed", "warning"),
+        (f"srun {TORCHRUN} --rdzv-endpoint=localhost:1 a.py", "rendezvous/localhost", "error"),
+        (f"srun bash -c '{TORCHRUN} --rdzv-endpoint=$(hostname):1 a.py'", "rendezvous/own-host", "warning"),
+        (f"srun {TORCHRUN} a.py", "rendezvous/address", "error"),
+        (f"srun {TORCHRUN} $MORE a.py", None, None),
+        (f"srun {TORCHRUN} --rdzv-endpoint=$(hostname) a.py", "rendezvous/port", "warning"),
+        (f"srun {TORCHRUN} --rdzv-endpoint=$SLURM_JOB_NODELIST:1 a.py", "rendezvous/list", "warning"),
+        ("srun uv run torchrun --nproc-per-node=8 --nnodes=2 --master-addr=$(hostname) --master-port=1 a.py",
+         "torchrun/node-rank", "error"),
+        ("srun uv run torchrun --nproc-per-node=8 --nnodes=2 --node-rank=$R --master-addr=$(hostname) --master-port=1 a.py",
+         None, None),
+        ("srun uv run accelerate launch --num_machines=2 --num_processes=16 --machine_rank=0 --main_process_ip=$(hostname)"
+         " --main_process_port=1 a.py", "torchrun/node-rank", "error"),
+        ("uv sync\nsrun torchrun --nproc-per-node=8 --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=$(hostname):1 a.py",
+         "environment/uv-run", "warning"),
+        ("conda activate x\nsrun torchrun --nproc-per-node=8 --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=$(hostname):1"
+         " pretrain_x.py", None, None),
+        (f"srun {TORCHRUN} {END} --save /dev/shm/x", "storage/local", "warning"),
+        (f"srun {TORCHRUN} {END} --save $TMPDIR/x", "storage/local", "warning"),
+        (f"srun {TORCHRUN} --log-dir /tmp/x {END}", "storage/local", "warning"),
+        (f"srun -N1 -n1 {TORCHRUN.replace('nnodes=2', 'nnodes=1')} {END} --save /tmp/x", None, None),
+        ("trap 'touch end' USR1\nsrun " + TORCHRUN + " " + END, "graceful/foreground", "warning"),
+        ("trap 'touch end' USR1\nsrun " + TORCHRUN + " " + END + " &\nwait", None, None),
+        ("trap 'rm -f x' EXIT\nsrun " + TORCHRUN + " " + END, None, None),
+    ],
+)  # fmt: skip
+def test_mistake_has_its_sentence(command: str, check: str | None, severity: str | None) -> None:
+    got = {name: grade.value for name, grade in checks(HEAD + command).items()}
+    assert got == ({} if check is None else {check: severity})
+
+
+@pytest.mark.parametrize(
+    ("directive", "check", "severity"),
+    [
+        ("#SBATCH --nodes 2 3", "directives/word", "error"),
+        ("#SBATCH --nodes=", "directives/value", "error"),
+        ("#SBATCH --time=soon", "directives/value", "error"),
+        ("#SBATCH --nodes=two", "directives/value", "error"),
+        ("#SBATCH --account=<ACCOUNT>", "directives/placeholder", "warning"),
+        ("#SBATCH --nodes=NODES", "directives/placeholder", "warning"),
+        ("#SBATCH --time=UNLIMITED", None, None),
+        ("#SBATCH --partition=GPU_SHARED -C '[a|b]'", None, None),
+        ("#SBATCH --job-name='x", "directives/quote", "error"),
+        ("#SBATCH --container-workdir=/a", None, None),
+        ("#SBATCH --container-mount=/a", "directives/unknown", "warning"),
+        ("#SBATCH --label", "directives/unknown", "warning"),
+        ("#SBATCH --ntask=2", "directives/unknown", "warning"),
+        ("#SBATCH --parti=2", None, None),
+        ("#SBATCH --gpus-per-nodes=2", "directives/unknown", "warning"),
+        ("#SBATCH --mem=1G --mem-per-cpu=2G", "directives/contradiction", "warning"),
+        ("#SBATCH -N2 --ntasks=4 --ntasks-per-node=4", "directives/contradiction", "warning"),
+        ("#SBATCH -N2 --gpus=4 --gpus-per-node=4", "directives/contradiction", "warning"),
+        ("#SBATCH --gres=gpu:4 --gpus-per-node=4", None, None),
+        ("#SBATCH --gres=gpu:4 --gpus-per-node=8", "directives/contradiction", "warning"),
+        ("#SBATCH --nodes=2 --nodes=2", None, None),
+        ("#SBATCH --output=/tmp/%j", "storage/log", "warning"),
+        ("# SBATCH --time=1", "directives/comment", "info"),
+        ("##SBATCH --time=1", None, None),
+        ("#SBTACH --time=1", "directives/misspelt", "warning"),
+    ],
+)
+def test_directive_has_its_sentence(directive: str, check: str | None, severity: str | None) -> None:
+    got = {name: grade.value for name, grade in checks(f"#!/bin/bash\n#SBATCH -J x\n{directive}\n").items()}
+    assert got == ({} if check is None else {check: severity})
+
+
+def test_script_that_sbatch_refuses_whole() -> None:
+    assert checks("#SBATCH -N1\nhostname\n")["directives/shebang"] is Severity.ERROR
+    assert checks("#!/bin/bash\r\n#SBATCH -N1\r\nhostname\r\n")["directives/dos"] is Severity.ERROR
+
+
+def test_paths_are_judged_only_where_they_can_be_seen() -> None:
+    text = (
+        f"{HEAD}srun {TORCHRUN} {END} --load /lustre/c --data-path 1.0 /lustre/d /gone/e --save /lustre/f/g"
+    )
+    assert checks(text) == {}
+    present = {
+        "/lustre/w",
+        "/lustre/w/train.py",
+        "/lustre/w/.venv",
+        "/lustre/c",
+        "/lustre/d.bin",
+        "/lustre/f",
+    }
+    assert checks(text, World(present)) == {}
+    assert checks(text, World(present - {"/lustre/d.bin"})) == {"storage/missing": Severity.ERROR}
+    assert checks(text, World(present - {"/lustre/w/.venv"})) == {"environment/venv": Severity.WARNING}
+    assert checks(text, World(present - {"/lustre/f"})) == {"storage/missing": Severity.ERROR}
+    assert "environment/worktree-missing" in checks(text, World(present - {"/lustre/w"}))
+    assert checks(text, World(present - {"/lustre/w/train.py"})) == {
+        "environment/program-missing": Severity.ERROR
+    }
+
+
+def test_checkpoint_that_is_saved_to_and_loaded_from_need_not_exist() -> None:
+    text = f"{HEAD}srun {TORCHRUN} {END} --load /lustre/f/c --save /lustre/f/c"
+    present = {"/lustre/w", "/lustre/w/train.py", "/lustre/w/.venv", "/lustre/f"}
+    assert checks(text, World(present)) == {}
+
+
+def test_log_folder_that_is_seen_to_be_missing() -> None:
+    text = "#!/bin/bash\n#SBATCH --output=logs/%j.out\nmkdir -p ./logs\n"
+    assert checks(text, World(set())) == {
+        "storage/log-folder": Severity.ERROR,
+        "storage/log-mkdir": Severity.WARNING,
+    }
+    assert checks(text, World({"logs"})) == {}
+    assert checks(text) == {"storage/log-mkdir": Severity.WARNING}
+
+
+def test_storage_by_the_type_of_its_mount() -> None:
+    text = f"{HEAD}srun {TORCHRUN} {END} --save /data/x"
+    present = {"/lustre/w", "/lustre/w/train.py", "/lustre/w/.venv"}
+    assert checks(text, World(present, {"/data": "xfs"})) == {"storage/local": Severity.WARNING}
+    assert checks(text, World(present, {"/data": "nfs4"})) == {}
+
+
+def test_partition_tells_gpus_where_the_script_does_not() -> None:
+    head = "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=1 --partition=big --exclusive\ncd /lustre/w\n"
+    facts = World({"/lustre/w", "/lustre/w/train.py", "/lustre/w/.venv"}, kind="b200", gpus=4)
+    assert checks(f"{head}srun {TORCHRUN} {END}", facts) == {"torchrun/processes": Severity.WARNING}
+
+
+def test_error_of_one_branch_only_is_a_warning_that_says_so() -> None:
+    model = "--num-layers 32 --hidden-size 4096 --num-attention-heads $H --tensor-model-parallel-size 4"
+    text = f"{HEAD}if [ -e x ]; then H=32; else H=30; fi\nsrun {TORCHRUN} {END.replace('train', 'pretrain_gpt')} {model}\n"
+    heads = [item for item in found(text) if item.check == "model/heads"]
+    assert [item.severity for item in heads] == [Severity.WARNING]
+    assert "in one branch" in heads[0].message
+
+
+def test_what_was_not_resolved_is_said_with_its_reason() -> None:
+    (item,) = [
+        item for item in found(f"{HEAD}srun {TORCHRUN} {END} --lr $LR") if item.check == "script/unresolved"
+    ]
+    assert "--lr (LR is not set in the script)" in item.message
+    assert item.severity is Severity.INFO
