@@ -71,10 +71,10 @@ def test_host_lists() -> None:
     assert expand_hosts("a1,b[2-3]") == ("a1", "b2", "b3")
     assert expand_hosts("c[1-2]n[08-09]") == ("c1n08", "c1n09", "c2n08", "c2n09")
     assert expand_hosts("odd[") == ("odd[",)
-    assert len(expand_hosts("n[0-999999999]")) == 65_536
+    assert len(expand_hosts("n[0-999999999]")) == 16_384
     assert len(expand_hosts("n[0-9999]x[0-9999]", 1000)) <= 1000
     assert expand_tasks("0-2,9") == (0, 1, 2, 9)
-    assert len(expand_tasks("0-999999999")) == 65_536
+    assert len(expand_tasks("0-999999999")) == 16_384
     assert expand_tasks("5-3") == ()
 
 

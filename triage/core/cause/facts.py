@@ -111,9 +111,11 @@ def _complete(known: dict[str, Number]) -> None:
         known["dp"] = world // model
     if model and world is None and isinstance(replicas, int):
         known["world_size"] = model * replicas
-    for count in ("nranks", "ntasks", "replicas"):
+    for count in ("nranks", "ntasks"):
         if "world_size" not in known and _fits(known, count):
             known["world_size"] = known[count]
+    if "world_size" not in known and known.get("replicas", 1) > 1 and _alone(known):
+        known["world_size"] = known["replicas"]
 
 
 def _fits(known: Mapping[str, Number], count: str) -> bool:

@@ -48,6 +48,8 @@ class World:
     """The host of the task that srun saw fail before any other."""
     named_hosts: frozenset[str] = frozenset()
     """Hosts that a job script says it runs on."""
+    lone_launcher: bool = False
+    """Every summary is of one host whose ranks begin at 0, and no file is another node's."""
     one_tree: bool = False
     """The local ranks of paths occur once each: all are of one node's launcher."""
     plain: bool = False
@@ -119,6 +121,8 @@ class World:
                 return task * self.per_node
         if self.nodes == 1 or (self.size is not None and self.size == self.per_node):
             return 0
+        if self.lone_launcher and node in (None, *self.offset_of_host):
+            return 0
         if self.one_tree and source.local_rank is not None and len(set(self.offset_of_host.values())) == 1:
             return next(iter(self.offset_of_host.values()))
         return None
@@ -153,6 +157,7 @@ def build_world(
     _learn_placed(world, events)
     world.one_tree = _is_one_tree(sources)
     _learn_exits(world, sources, events)
+    world.lone_launcher = _is_lone_launcher(world, sources)
     _learn_tags(world, sources, events)
     _learn_tasks(world, sources, events)
     _learn_task_hosts(world, events)
@@ -216,6 +221,11 @@ def _one_task_a_node(world: World, nodes: int) -> None:
         world.task_is_rank = False
         world.nodes = world.nodes or nodes
         world.per_node = world.per_node or world.size // nodes
+
+
+def _is_lone_launcher(world: World, sources: Sequence[Source]) -> bool:
+    nodes = {s.node for s in sources if s.node is not None} | {s.node_rank for s in sources if s.node_rank is not None}
+    return set(world.offset_of_host.values()) == {0} and len(world.offset_of_host) == 1 and len(nodes) <= 1
 
 
 def _is_one_tree(sources: Sequence[Source]) -> bool:

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 ANCHORS: tuple[str, ...] = (
-    "o such file", " arguments -", "tchdog", "Root Cause", "ismatch", "imed out", "erminat", "xit code", "itcode",
+    "o such file", " arguments -", "tchdog", "reempt", "ismatch", "imed out", "erminat", "xit code", "itcode",
     "CL WARN", "illed", "equeue", "already in use", "run_stop", "SIGK", "CANCELLED", "xit status", "rn code",
     "t found", "annot ", "ould not ", "│\x1b", "fallen off", "Out Of Memory", "ailed", "│ ", "NVRM", "ERROR",
     "enied", " NAN", "uota ", "DUE TO ", "OpType=", " by peer", "--nproc", "....", "is done", "nreachable",
-    "orld size", "ut of memory", "oom-k", "Segmentation", "Killing ", "error", "Error", "refused", "segfault",
+    "orld size", "ut of memory", "oom-k", "egmentation", "Killing ", "error", "Error", "refused", "segfault",
     "Config(", "ivisible", " NaN", "xception", "No space left", ", line ", "ignal", "bort", "xited ", "oom_",
-    "(most recent call", "Timeout", "estart", "nable to", "FAILED", "usage: ", "srun: ",
+    "(most recent call", "Timeout", "estart", "nable to", "FAILED", "mory (MB)", "srun: ",
 )  # fmt: skip
 """At most 64, each of four or more bytes as UTF-8, the first four of them rare in healthy logs (`CL WARN`, for every line of
 NCCL's has `NCCL`). Their order decides the speed, by a factor of six: `python -m benchmarks.anchor_order` finds it."""
@@ -28,7 +28,7 @@ FRAME = ", line "
 
 EXITS = frozenset((
     "itcode", "xit code", "xited ", "rn code", "xit status", "srun: ", "estart", "equeue", "DUE TO ", "CANCELLED", "FAILED",
-    "Root Cause", "SIGK", "Killing ", "run_stop", "is done", "orld size", " arguments -", "usage: ",
+    "SIGK", "Killing ", "run_stop", "is done", "orld size", " arguments -",
 ))  # fmt: skip
 """Anchors of lines that tell of an end or a new start: those of each attempt count, alike as they are."""
 

@@ -49,8 +49,11 @@ def main(arguments: list[str]) -> int:
             state=State.FAILED.value, code=0, signal=OPEN_FAILED, ended=time.time(), reason="NonZeroExitCode"
         )
         return 0
-    run.save()
     with out, err:
+        if cancelled:
+            run.save(state=State.CANCELLED.value, code=0, signal=0, ended=time.time())
+            return 0
+        run.save()
         _run_script(run, request, folder, environment, out, err, cancelled)
     return 0
 

@@ -37,20 +37,24 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def signal_all(number: signal.Signals, group: int | None = None) -> bool:
-    """Signals every descendant, and a process group where /proc does not tell them; False if there was none."""
-    found = descendants(os.getpid())
-    for pid in found:
+def signal_all(number: signal.Signals, group: int) -> bool:
+    """Signals a group and every descendant outside of it, each once; False if there was none.
+
+    The group comes first and as one: a process that is just being forked must not be missed.
+    """
+    found = False
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+        found = True
+    for pid in descendants(os.getpid()):
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, number)
-    if not found and group is not None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, number)
-            return True
-    return bool(found)
+            if os.getpgid(pid) != group:
+                os.kill(pid, number)
+            found = True
+    return found
 
 
-def end_all(patience: float, group: int | None = None, *, reap: Callable[[], object]) -> None:
+def end_all(patience: float, group: int, *, reap: Callable[[], object]) -> None:
     """SIGTERM, and SIGKILL to what is left after `patience` seconds."""
     until = time.monotonic() + patience
     if patience > 0 and signal_all(signal.SIGTERM, group):
@@ -60,7 +64,7 @@ def end_all(patience: float, group: int | None = None, *, reap: Callable[[], obj
                 break
             time.sleep(0.05)
     for _ in range(100):
-        if not signal_all(signal.SIGKILL):
-            break
         reap()
+        if not signal_all(signal.SIGKILL, group):
+            break
         time.sleep(0.02)
