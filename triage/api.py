@@ -11,7 +11,8 @@ from triage.core.analysis import Analysis, Choice
 from triage.core.cause.explain import Explained
 from triage.core.cause.verdict import Skipped, Verdict
 from triage.core.cause.whynot import why_not
-from triage.files.inputs import Input
+from triage.errors import InputError
+from triage.files.inputs import Collected, Input
 from triage.files.lines import line_numbers
 from triage.files.rules import load
 from triage.files.scan import scan
@@ -19,7 +20,7 @@ from triage.files.walk import collect
 
 
 def explain(
-    paths: Sequence[str | os.PathLike[str]],
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     attempt: int | None = None,
     job: str | None = None,
@@ -28,7 +29,7 @@ def explain(
 ) -> Verdict:
     """Read the logs of a job and say why it failed.
 
-    `paths` are files, folders, globs or `-`; `attempt` counts from 1 (default: the last); `job` picks one of several
+    `paths` are files, folders, globs or `-`; `attempt` counts from 1 (default: the one that decides); `job` picks one of several
     jobs in a folder (default: the newest); `rules` are folders with further rules; `progress` is called with
     (bytes read, bytes in all).
 
@@ -39,7 +40,7 @@ def explain(
 
 
 def explain_with_selection(
-    paths: Sequence[str | os.PathLike[str]],
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     attempt: int | None = None,
     job: str | None = None,
@@ -47,7 +48,7 @@ def explain_with_selection(
     progress: Callable[[int, int], None] | None = None,
 ) -> Explained:
     """As `explain`, with the incidents that the verdict was chosen from."""
-    collected = collect([os.fspath(p) for p in paths])
+    collected = _collected(paths)
     ruleset = load(os.environ, [Path(r) for r in rules])
     analysis = Analysis(ruleset)
     notes = scan(collected.inputs, analysis, progress)
@@ -57,7 +58,7 @@ def explain_with_selection(
 
 
 def explain_why_not(
-    paths: Sequence[str | os.PathLike[str]],
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     rank: int,
     *,
     attempt: int | None = None,
@@ -66,11 +67,19 @@ def explain_why_not(
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[str, ...]:
     """Why the failure of `rank` is not the root cause, in sentences with `path:line`. Raises as `explain`."""
-    collected = collect([os.fspath(p) for p in paths])
+    collected = _collected(paths)
     analysis = Analysis(load(os.environ, [Path(r) for r in rules]))
     scan(collected.inputs, analysis, progress)
     explained = analysis.explained(_counter(collected.inputs), Choice(attempt, job))
     return analysis.say(why_not(explained, rank), _counter(collected.inputs))
+
+
+def _collected(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Collected:
+    several = [paths] if isinstance(paths, str | os.PathLike) else paths
+    collected = collect([os.fspath(p) for p in several])
+    if not any(one.size for one in collected.inputs):
+        raise InputError("nothing to read: all inputs are empty")
+    return collected
 
 
 def _with_skipped(verdict: Verdict, skipped: tuple[Skipped, ...]) -> Verdict:

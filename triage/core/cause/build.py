@@ -29,6 +29,8 @@ from triage.core.rules.template import fill
 
 _ON_HOST = re.compile(r"\bON (\S+) CANCELLED")
 
+_ECHOED = frozenset({"nccl", "hardware", "cuda", "oom", "launcher", "network"})
+"""Categories of lines whose process then dies in a traceback that tells the phase; elsewhere it dies of an aftermath."""
 _NODE_WORD = re.compile(r"\bnode[ :=]+([A-Za-z][\w.-]*\d[\w.-]*)")
 
 
@@ -47,18 +49,20 @@ def build_verdict(
     values = _values(outcome, root, facts, job_id)
     reasons = (*_who(outcome, root), *outcome.reasons, *_torchrun_says(job, root), *_missing_reason(missing))
     own = root.rank if root is not None else None
+    sure = confidence_of(selection, outcome, root, missing)
+    reasons = (*reasons, *(Reason(f"confidence is {sure.level}: {why}") for why in sure.doubts))
     downstream = _rows(outcome.downstream, places, own)
     return Verdict(
         failed=outcome.failed,
         category=outcome.category,
         rule=outcome.rule.id if outcome.rule else outcome.rule_id,
         ended=outcome.ended,
-        confidence=confidence_of(selection, outcome, root, missing),
+        confidence=sure.level,
         summary=_summary(outcome, values),
         root=root,
         facts=facts,
         downstream=downstream,
-        next_steps=_next_steps(outcome.rule, values) if outcome.failed else (),
+        next_steps=_next_steps(outcome.advice or outcome.rule, values) if outcome.failed else (),
         reasons=tuple(places.say(r) for r in reasons),
         unexplained=_rows(outcome.unexplained, places, None),
         attempt=attempt,
@@ -99,7 +103,7 @@ def _root(job: JobLog, outcome: Outcome, places: Places) -> Root | None:
         node = node or named.where.node
     if rank is not None and node is None:
         node = job.world.host_of.get(rank)
-    node = node or _named_node(job, o)
+    node = _blamed_node(o) or node or _named_node(job, o)
     if node is None and rank is None and not o.rule.scheduler:
         node = job.world.first_host
     link = o.exception
@@ -123,12 +127,16 @@ def _root(job: JobLog, outcome: Outcome, places: Places) -> Root | None:
     )
 
 
+def _blamed_node(o: Occurrence) -> str | None:
+    """The node that the line's own words blame: whoever printed it may run elsewhere."""
+    return next((value for name in ("failed_node", "node") if (value := o.captures.get(name))), None)
+
+
 def _named_node(job: JobLog, o: Occurrence) -> str | None:
-    """The node that the line itself blames. The host after `ON` is only a step's first node: it counts where no
-    other host is known."""
-    for name in ("failed_node", "node", "host"):
-        if value := o.captures.get(name):
-            return value
+    """The node that the line names. The host after `ON` is only a step's first node: it counts where no other host
+    is known."""
+    if value := o.captures.get("host"):
+        return value
     if said := _NODE_WORD.search(o.text[:2000]):
         return said[1]
     hosts = _hosts(job)
@@ -244,7 +252,7 @@ def _phase(job: JobLog, outcome: Outcome, echo: Trace | None) -> str | None:
         for link in (links[own], *links[own + 1 :], *reversed(links[:own])):
             if phase := phase_of(link.frames, job.ruleset.frames):
                 return phase
-    if echo is not None:
+    if echo is not None and o.rule.category in _ECHOED:
         for link in reversed(echo.links):
             if phase := phase_of(link.frames, job.ruleset.frames):
                 return phase
@@ -333,6 +341,8 @@ def _values(
         values.update(outcome.occurrence.captures)
     if root is not None:
         values["message"] = root.message.partition("\n")[0]
+        if root.ranks not in ("", str(root.rank)):
+            values["ranks"] = root.ranks
         for name in ("rank", "node", "local_rank", "gpu", "exception"):
             if (value := getattr(root, name)) is not None:
                 values[name] = value
@@ -349,6 +359,8 @@ def _summary(outcome: Outcome, values: dict[str, object]) -> str:
 
 def _writer(values: dict[str, object]) -> str:
     rank, node = values.get("rank"), values.get("node")
+    if (ranks := values.get("ranks")) is not None:
+        return f"ranks {ranks}: "
     if rank is None and node is None:
         return ""
     if rank is None:

@@ -3,6 +3,9 @@ explained."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from triage.core.cause.outcome import Outcome
 from triage.core.cause.rootcause import Selection
 from triage.core.cause.verdict import Root
@@ -10,33 +13,67 @@ from triage.core.events.model import Trace
 from triage.core.rules.model import FALLBACK, WEAK
 
 
-def confidence_of(selection: Selection, outcome: Outcome, root: Root | None, missing: frozenset[int]) -> str:
-    """`high`, `medium` or `low`."""
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """`high`, `medium` or `low`, and what stands against more."""
+
+    level: str
+    doubts: tuple[str, ...] = ()
+
+
+def confidence_of(
+    selection: Selection, outcome: Outcome, root: Root | None, missing: frozenset[int]
+) -> Confidence:
+    """How sure the outcome is."""
     if not outcome.failed:
-        return "high" if outcome.ended and not outcome.unexplained else "low"
+        return Confidence("high" if outcome.ended and not outcome.unexplained else "low")
     if outcome.category == "unknown" or root is None or outcome.rule is None:
-        return "low"
+        return Confidence("low")
+    doubts = [
+        *_of_the_rule(outcome),
+        *_of_the_place(outcome, root),
+        *_of_the_rest(selection, outcome, missing),
+    ]
+    weight = sum(2 if severe else 1 for severe, _ in doubts)
+    return Confidence(("high", "medium", "low")[min(weight, 2)], tuple(why for _, why in doubts))
+
+
+def _of_the_rule(outcome: Outcome) -> Iterator[tuple[bool, str]]:
     rule = outcome.rule
-    doubts = 0
+    if rule is None:
+        return
     if rule.specificity <= FALLBACK:
-        doubts += 1
+        yield False, "no rule knows this exception"
     elif rule.specificity <= WEAK:
-        doubts += 2
-    if not rule.scheduler and root.rank is None and root.node is None and not _many_alike(outcome):
-        doubts += 1
-    if root.attribution == "inferred" and outcome.culprit is not None and not outcome.culprit.confident:
-        doubts += 1
-    if outcome.culprit is not None and outcome.culprit.rank is None and outcome.culprit.node is None:
-        doubts += 1
-    rivals = {i.category for i in (*outcome.unexplained, *(() if selection.ordered else selection.rivals))}
-    if rivals - {outcome.category} or not (selection.ordered or selection.rivals):
-        doubts += 1
-    doubts += bool(missing)
-    if outcome.occurrence is not None and isinstance(outcome.occurrence.event, Trace):
-        doubts += not outcome.occurrence.event.complete
+        yield True, "the logs show the symptom, its cause is only likely"
     if outcome.category == "timeout" and rule.scheduler and "silent_s" not in outcome.values:
-        doubts += 2
-    return ("high", "medium", "low")[min(doubts, 2)]
+        yield True, "no stamped progress line tells whether the run still moved"
+
+
+def _of_the_place(outcome: Outcome, root: Root) -> Iterator[tuple[bool, str]]:
+    rule, culprit = outcome.rule, outcome.culprit
+    scheduler = rule is not None and rule.scheduler
+    if not scheduler and root.rank is None and root.node is None and not _many_alike(outcome):
+        yield False, "neither rank nor node is known"
+    if culprit is not None and root.attribution == "inferred" and not culprit.confident:
+        yield False, "who is to blame is inferred from others' words"
+    if culprit is not None and culprit.rank is None and culprit.node is None:
+        yield False, "nothing singles out who is to blame"
+    event = outcome.occurrence.event if outcome.occurrence is not None else None
+    if isinstance(event, Trace) and not event.complete:
+        yield False, "the traceback is cut"
+
+
+def _of_the_rest(
+    selection: Selection, outcome: Outcome, missing: frozenset[int]
+) -> Iterator[tuple[bool, str]]:
+    rivals = {i.category for i in (*outcome.unexplained, *(() if selection.ordered else selection.rivals))}
+    if other := rivals - {outcome.category}:
+        yield False, f"another failure ({', '.join(sorted(other))}) may have come first"
+    elif not (selection.ordered or selection.rivals):
+        yield False, "nothing says which came first"
+    if missing:
+        yield False, "ranks without a line may hide the cause"
 
 
 def _many_alike(outcome: Outcome) -> bool:

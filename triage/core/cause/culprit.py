@@ -54,7 +54,8 @@ def culprit_of(job: JobLog, symptoms: Sequence[Incident]) -> Blame:
         node = job.world.host_of.get(rank)
     if rank is None and node is not None:
         rank = _only_rank_on(node, job)
-    texts = [t for t in (found.why, found.unknown) if t]
+    texts = [found.why] if found.why else []
+    texts += [f"not known: {found.unknown}"] if found.unknown else []
     return Blame(
         rank,
         node,

@@ -34,6 +34,8 @@ class Outcome:
     root: Incident | None = None
     occurrence: Occurrence | None = None
     culprit: Blame | None = None
+    advice: Rule | None = None
+    """The rule whose next steps fit, where it is not the one that names the root."""
     downstream: tuple[Incident, ...] = ()
     unexplained: tuple[Incident, ...] = ()
     reasons: tuple[Reason, ...] = ()
@@ -180,6 +182,7 @@ def _unknown_exit(job: JobLog, selection: Selection, bad: list[ResolvedExit]) ->
             *selection.reasons,
         ),
         summary=f"{who} ended with {how}; the logs do not show why",
+        advice=job.ruleset.get("python/no-word"),
     )
 
 
@@ -276,6 +279,9 @@ def _collective(job: JobLog, selection: Selection, root: Incident) -> Outcome:
         unexplained=selection.unexplained,
         reasons=(*blame.reasons, *selection.reasons),
         summary=_blamed(blame, root),
+        advice=job.ruleset.get("nccl/silent-rank")
+        if blame.rank is not None or blame.node is not None
+        else None,
     )
 
 
@@ -361,6 +367,7 @@ def _swallowed(selection: Selection, root: Incident) -> Outcome:
             *selection.reasons,
         ),
         summary=f"{root.rule.title}; the logs do not show why",
+        advice=root.rule,
     )
 
 

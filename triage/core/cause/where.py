@@ -98,7 +98,7 @@ class World:
 
     def _may_be_on(self, rank: int, node: str | None) -> bool:
         host = self.host_of.get(rank)
-        return node is None or host is None or _short(host) == node
+        return node is None or host in (None, "localhost") or _short(host) == node
 
     def _placed(self, rank: int, local: int | None, node: str | None, attribution: str) -> Where:
         if local is None:
@@ -157,6 +157,7 @@ def build_world(
     _learn_placed(world, events)
     world.one_tree = _is_one_tree(sources)
     _learn_exits(world, sources, events)
+    _learn_spawned(world, sources, events)
     world.lone_launcher = _is_lone_launcher(world, sources)
     _learn_tags(world, sources, events)
     _learn_tasks(world, sources, events)
@@ -224,7 +225,9 @@ def _one_task_a_node(world: World, nodes: int) -> None:
 
 
 def _is_lone_launcher(world: World, sources: Sequence[Source]) -> bool:
-    nodes = {s.node for s in sources if s.node is not None} | {s.node_rank for s in sources if s.node_rank is not None}
+    nodes = {s.node for s in sources if s.node is not None} | {
+        s.node_rank for s in sources if s.node_rank is not None
+    }
     return set(world.offset_of_host.values()) == {0} and len(world.offset_of_host) == 1 and len(nodes) <= 1
 
 
@@ -262,6 +265,20 @@ def _learn_exits(world: World, sources: Sequence[Source], events: Sequence[Event
         foreign = {r for r in printed[index] if r < base}
         if len(seen) == 1 and (not foreign or not any(r >= base for r in printed[index])):
             world.offset_of_source.setdefault(index, base)
+
+
+def _learn_spawned(world: World, sources: Sequence[Source], events: Sequence[Event]) -> None:
+    """Processes that a launcher names with their local rank as it starts them."""
+    for event in events:
+        if not isinstance(event, Facts) or not isinstance(pid := event.values.get("pid"), int):
+            continue
+        local, index = event.values.get("local_rank"), event.span.source
+        node = event.tags.node or sources[index].node
+        base = world.offset_of_host.get(node) if node is not None else None
+        if base is None and world.nodes == 1:
+            base = 0
+        if base is not None and isinstance(local, int):
+            world.rank_of_pid.setdefault((index, pid), base + local)
 
 
 def _learn_consecutive(world: World, events: Sequence[Event]) -> None:

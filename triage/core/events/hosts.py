@@ -1,7 +1,8 @@
 """Lines in which a job script or a launcher says on which hosts it runs.
 
 Formats: what scripts echo of Slurm's environment (`SLURM_JOB_NODELIST=gpu[01-04]`), deepspeed launcher/launch.py
-(`global_rank_mapping=defaultdict(<class 'list'>, {'worker-0': [0, 1]})`).
+(`global_rank_mapping=defaultdict(<class 'list'>, {'worker-0': [0, 1]})`, `process 4123 spawned with command: [...,
+'--local_rank=0', ...]`).
 """
 
 from __future__ import annotations
@@ -26,17 +27,24 @@ _NODELIST = re.compile(
 )
 _MAPPING = re.compile(r"\bglobal_rank_mapping=\w{0,20}\(?(?:<class 'list'>, )?\{(.{1,65000})\}")
 _ENTRY = re.compile(r"'([\w.-]{1,120})': \[([\d, ]{1,2000})\]")
+_SPAWNED = re.compile(
+    r"\bprocess (?P<pid>\d{1,10}) spawned with command: \[.{0,8000}?['\"]--local[_-]rank=(?P<local_rank>\d{1,6})['\"]"
+)
 _LONGEST = 65_536
 _LIST = 10_000
 
 
 def extract_hosts(stream: Sequence[Record], source: int) -> list[Facts]:
-    """`Facts` with the one value `host`, a `nodelist` or the ranks `placed` on hosts; the records stay for others."""
+    """`Facts` with the one value `host`, a `nodelist`, the ranks `placed` on hosts, or `pid` and `local_rank` of a process
+    that a launcher starts; the records stay for others."""
     found: list[Facts] = []
     for record in stream:
         text = record.text
         if "global_rank_mapping=" in text and len(text) <= _LONGEST:
             found.extend(_mapping(record, source))
+        elif "spawned with command: [" in text and (spawned := _SPAWNED.search(text[:_LIST])):
+            values = {name: int(number) for name, number in spawned.groupdict().items()}
+            found.append(Facts(*place(source, record), values=values, origin="environment"))
         elif ("NODELIST" in text or "ode" in text[:60]) and (match := _NODELIST.search(text[:_LIST])):
             nodes = expand_hosts(match[1])
             if len(nodes) > 1:

@@ -125,12 +125,12 @@ _ANNOUNCED: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("saved", re.compile(r"^\W*Finished saving the checkpoint\b.* in [\d.]+ seconds")),
     ("done", re.compile(r"^\W*`Trainer\.fit` stopped: `max_(?:steps|epochs|time)=.{1,40}` reached")),
     ("success", re.compile(r"^\W*success count == \d+ -> stop running")),
-    ("done", re.compile(r"^\W*Training completed\. Do not forget to share")),
+    ("done", re.compile(r"^\W*[Tt]raining (?:is )?(?:completed?|done|finished)\b[\s.!]*(?:Do not forget to share.*|in [\d.]+ ?\w+\.?)?$")),
     ("done", re.compile(r"^\W*(?:\w+ \| )*done training in [\d.]+ seconds")),
 )
 _ANNOUNCED_LITERALS = (
     "training is done", "start of training step", "exiting program", "checkpoint", "loss at ", "results at ",
-    "Evaluating ", "Trainer.fit", "Training completed", "done training", "success count",
+    "Evaluating ", "Trainer.fit", "raining completed", "raining done", "raining finished", "raining is ", "raining complete", "done training", "success count",
 )  # fmt: skip
 
 

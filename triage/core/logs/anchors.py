@@ -39,7 +39,7 @@ SIZES: tuple[str, ...] = (
     "GPUs determined", "local_rank: ", "num_local_procs", "batch size", "optimization steps", "CONFIG: ", "nproc_per_node",
     "_nodes ", '"key": "', "WORLD_SIZE", "nranks ", '"world_size"', "_size: ", "divisible", "multiple of", "must be",
     "should be", "not equal", " ...", "parallel group", "_degree: ", "seq_length: ", "attention_heads: ", "train_iters: ",
-    "num_nodes: ", "gpus_per_node: ", "world_rank=", "DeviceMesh((", "global_rank_mapping=", "NODELIST",
+    "num_nodes: ", "gpus_per_node: ", "world_rank=", "DeviceMesh((", "global_rank_mapping=", "NODELIST", "NODENAME", "ing cache on ", "tarting on ", "unning on ", "aunching on ", "ostname",
 )  # fmt: skip
 """Words of lines that state sizes; looked for in the head of a stream only, for most are frequent."""
 

@@ -13,6 +13,7 @@ MAX_FRAMES = 400
 """Outermost and innermost frames that are looked at; a recursion's middle says nothing new."""
 
 _MAX_PATH = 300
+_OPTIMIZER_STEP = re.compile(r"\boptim\w*\.step\(")
 
 
 def phase_of(frames: Sequence[Frame], table: Sequence[FrameRow]) -> str | None:
@@ -26,9 +27,13 @@ def phase_of(frames: Sequence[Frame], table: Sequence[FrameRow]) -> str | None:
     """
     if len(frames) > MAX_FRAMES:
         frames = (*frames[: MAX_FRAMES // 2], *frames[-MAX_FRAMES // 2 :])
+    if frames and (called := _by_code(frames[-1].code)):
+        return called
     rows = tuple(row for row in table if row.phase)
     outer = tuple(row for row in rows if row.outer)
-    if outer and (said := next((r for f in frames if (r := _row(f.file[-_MAX_PATH:], f.function[:100], outer))), None)):
+    if outer and (
+        said := next((r for f in frames if (r := _row(f.file[-_MAX_PATH:], f.function[:100], outer))), None)
+    ):
         return said.phase
     weak = ""
     found = ""
@@ -51,6 +56,13 @@ def phase_of(frames: Sequence[Frame], table: Sequence[FrameRow]) -> str | None:
         if found not in ("", "forward"):
             return found
     return found or weak or ("init" if _importing(frames) else None)
+
+
+def _by_code(code: str) -> str:
+    """What the innermost line itself calls, where the stack ends in a script's own line."""
+    if ".backward(" in code:
+        return "backward"
+    return "optimizer" if _OPTIMIZER_STEP.search(code) else ""
 
 
 def owner_of(frame: Frame, table: Sequence[FrameRow]) -> str:
