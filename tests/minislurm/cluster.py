@@ -115,8 +115,9 @@ class MiniSlurm:
 
     def stop(self) -> None:
         """Ends all that this mini-Slurm started and removes its files."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.run("scancel", "--user=root", "--signal=KILL", "--full", timeout=6)
+        if "slurmctld" in self.running():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.run("scancel", "--user=root", "--signal=KILL", "--full", timeout=6)
         for what in (*self.nodes, *DAEMONS):
             self._signal(what, signal.SIGCONT)
             pid = pid_in(self._pid_file(what))

@@ -39,7 +39,7 @@ def render(view: View, options: Options) -> str:  # noqa: ARG001
             )
     if verdict.next_steps:
         parts.append("**Next steps**")
-        parts.append("\n".join(f"{n}. {for_markdown(step)}" for n, step in enumerate(verdict.next_steps, 1)))
+        parts.append("\n".join(f"{n}. {_with_code(step)}" for n, step in enumerate(verdict.next_steps, 1)))
     if verdict.reasons:
         parts.append("<details><summary>Why</summary>\n")
         parts.append(_bullets(for_markdown(reason) for reason in verdict.reasons))
@@ -47,6 +47,22 @@ def render(view: View, options: Options) -> str:  # noqa: ARG001
     skipped = f"; skipped {', '.join(view.skipped)}" if view.skipped else ""
     parts.append(f"Scanned {for_markdown(view.scanned + skipped)}.")
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _with_code(text: str) -> str:
+    """Prose whose backquoted commands become code spans."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return for_markdown(text)
+    return "".join(code_span(part) if n % 2 else _prose(part) for n, part in enumerate(parts))
+
+
+def _prose(text: str) -> str:
+    """Escaped, with the blanks that part it from the code beside it."""
+    inner = for_markdown(text)
+    if not inner:
+        return " " if text else ""
+    return f"{' ' if text[:1].isspace() else ''}{inner}{' ' if text[-1:].isspace() else ''}"
 
 
 def _bullets(items: Iterable[str]) -> str:

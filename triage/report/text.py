@@ -134,28 +134,52 @@ def _columns(char: str) -> int:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Lines of at most `width` columns; a word that is wider is cut; no line for empty text."""
+    """Lines of at most `width` columns; a word that is wider is cut; no line for empty text.
+
+    A command between backquotes stays on one line; one that is wider goes on with a backslash, ready to paste.
+    """
     lines: list[str] = []
     line, used = "", 0
-    for word in _pieces(text, width):
-        size = columns(word)
-        if line and used + 1 + size > width:
-            lines.append(line)
-            line, used = word, size
-        else:
-            line, used = (f"{line} {word}", used + 1 + size) if line else (word, size)
+    for word in _WORD.findall(text):
+        pieces = _continued(word, width) if " " in word and columns(word) > width else [*_cut(word, width)]
+        for number, piece in enumerate(pieces):
+            size = columns(piece)
+            if line and (used + 1 + size > width or (number > 0) or (len(pieces) > 1 and " " in word)):
+                lines.append(line)
+                line, used = piece, size
+            else:
+                line, used = (f"{line} {piece}", used + 1 + size) if line else (piece, size)
     return [*lines, line] if line else lines
 
 
-def _pieces(text: str, width: int) -> Iterator[str]:
-    for word in re.split(r"\s+", text.strip()):
-        while columns(word) > width:
-            cut = _fitting(word, width)
-            cut = word.rfind("/", cut // 2, cut) + 1 or cut
-            yield word[:cut]
-            word = word[cut:]
-        if word:
-            yield word
+_WORD = re.compile(r"[^\s`]*`[^`\n]*`[^\s`]*|\S+")
+"""A word, or a command between backquotes with what is glued to it."""
+
+
+_ARGUMENT = re.compile(r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"]|['\"])+")
+
+
+def _continued(command: str, width: int) -> list[str]:
+    """A command over several lines, as a shell reads it: broken outside of quotes only, and wide where that is all."""
+    lines: list[str] = []
+    line = ""
+    for word in _ARGUMENT.findall(command):
+        if line and columns(line) + columns(word) + 3 > width:
+            lines.append(line + " \\")
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    return [*lines, line]
+
+
+def _cut(word: str, width: int) -> Iterator[str]:
+    while columns(word) > width:
+        cut = _fitting(word, width)
+        cut = word.rfind("/", cut // 2, cut) + 1 or cut
+        yield word[:cut]
+        word = word[cut:]
+    if word:
+        yield word
 
 
 def _fitting(text: str, width: int) -> int:

@@ -39,6 +39,8 @@ class World:
     """Source -> the global rank of its node's local rank 0. A rank that a line of such a source prints and that lies
     below it is the program's word for a local rank."""
     offset_of_host: dict[str, int] = field(default_factory=dict)
+    spoken_through: dict[int, int] = field(default_factory=dict)
+    """Source -> the one rank whose output a launcher lets through; it keeps that of the others and shows it labelled."""
     rank_of_pid: dict[tuple[int, int], int] = field(default_factory=dict)
     """(source, pid) -> global rank."""
     rank_on_host: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -84,6 +86,8 @@ class World:
                 return self._placed(self.rank_on_host[(_short(node), tags.pid)], local, node, "tag")
         if self.size == 1:
             return self._placed(0, 0, node, "inferred")
+        if index in self.spoken_through:
+            return self._placed(self.spoken_through[index], 0, node, "inferred")
         if self.plain and tags.group_rank is not None and tags.rank is None:
             return self._placed(tags.group_rank, local, node, "inferred")
         return Where(None, local, node or self._node_of(source, index, task))
@@ -256,6 +260,7 @@ def _learn_exits(world: World, sources: Sequence[Source], events: Sequence[Event
             if event.host:
                 world.offset_of_host.setdefault(event.host, event.rank - event.local_rank)
     _learn_consecutive(world, events)
+    _learn_spoken_through(world, events)
     printed: dict[int, set[int]] = defaultdict(set)
     for event in events:
         if event.tags.rank is not None:
@@ -279,6 +284,20 @@ def _learn_spawned(world: World, sources: Sequence[Source], events: Sequence[Eve
             base = 0
         if base is not None and isinstance(local, int):
             world.rank_of_pid.setdefault((index, pid), base + local)
+
+
+def _learn_spoken_through(world: World, events: Sequence[Event]) -> None:
+    """MosaicML's launcher shows its first process as it runs (composer/cli/launcher.py, `_launch_processes`). Which rank
+    that is follows from the ranks whose ends it tells: all of its node, or rank 0 among them."""
+    ranks: dict[int, set[int]] = defaultdict(set)
+    for event in events:
+        if isinstance(event, Exit) and event.by == "composer" and event.rank is not None:
+            ranks[event.span.source].add(event.rank)
+    for index, told in ranks.items():
+        first, count = min(told), len(told)
+        whole = count > 1 and max(told) - first + 1 == count and first % count == 0
+        if first == 0 or whole:
+            world.spoken_through[index] = first
 
 
 def _learn_consecutive(world: World, events: Sequence[Event]) -> None:
