@@ -22,10 +22,14 @@ def test_names_of_the_nodes_resolve_to_addresses_of_their_own(mini_slurm: MiniSl
     assert all(address.startswith("127.") for address in addresses)
 
 
-def test_lose_ends_all_that_runs_on_a_node_and_nothing_elsewhere(mini_slurm: MiniSlurm, tmp_path: Path) -> None:
+def test_lose_ends_all_that_runs_on_a_node_and_nothing_elsewhere(
+    mini_slurm: MiniSlurm, tmp_path: Path
+) -> None:
     script = tmp_path / "run"
     script.write_text("#!/bin/bash\nsrun sleep 300\n")
-    mini_slurm.output("sbatch", "--parsable", f"--output={tmp_path}/out", "-N2", "-w", "gpu1,gpu2", str(script))
+    mini_slurm.output(
+        "sbatch", "--parsable", f"--output={tmp_path}/out", "-N2", "-w", "gpu1,gpu2", str(script)
+    )
     end = time.monotonic() + 20
     while not (set(of_slurm(mini_slurm.conf, "gpu1")) and set(of_slurm(mini_slurm.conf, "gpu2"))):
         assert time.monotonic() < end
@@ -77,7 +81,9 @@ def test_two_run_side_by_side_and_stop_leaves_nothing_behind(mini_slurm: MiniSlu
 @pytest.mark.skipif(missing() is not None, reason="needs Slurm")
 def test_a_start_that_fails_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     before = HOSTS.read_text()
-    monkeypatch.setattr(cluster.MiniSlurm, "_start_munge", lambda _: (_ for _ in ()).throw(MiniSlurmError("no munge")))
+    monkeypatch.setattr(
+        cluster.MiniSlurm, "_start_munge", lambda _: (_ for _ in ()).throw(MiniSlurmError("no munge"))
+    )
     roots = set(Path("/tmp").glob("minislurm-*"))
     with pytest.raises(MiniSlurmError, match="no munge"):
         start(nodes=1)

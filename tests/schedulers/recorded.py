@@ -41,7 +41,9 @@ class Replay:
 
     def __call__(self, call: Call) -> Answer:
         self.calls.append(call)
-        words = [word for word in call.argv if word not in ("timeout", "--kill-after=2") and not word.isdigit()]
+        words = [
+            word for word in call.argv if word not in ("timeout", "--kill-after=2") and not word.isdigit()
+        ]
         name = " ".join(words[:3]) if words[0] == "scontrol" else words[0]
         answer = self.answers.get(name, Answer(1, "", f"{name}: not recorded"))
         return answer if isinstance(answer, Answer) else answer(call)

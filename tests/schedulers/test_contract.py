@@ -34,7 +34,11 @@ class Place:
 
     def request(self, body: str, *arguments: str, directives: str = "", name: str = "demo") -> Request:
         script = self.folder / "run.sbatch"
-        heads = [f"#SBATCH {line}" for line in (f"--job-name={name}", "--output=%x-%j.out", *directives.split("\n")) if line]
+        heads = [
+            f"#SBATCH {line}"
+            for line in (f"--job-name={name}", "--output=%x-%j.out", *directives.split("\n"))
+            if line
+        ]
         script.write_text("\n".join(["#!/bin/bash", *heads, "set -euo pipefail", body, ""]))
         return Request(script, self.folder, new_token(), arguments=arguments)
 

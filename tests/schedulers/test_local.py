@@ -22,13 +22,25 @@ from triage.schedulers.local.store import JobFolder, new_job
 from triage.schedulers.local.variables import file_name, job_variables, spread, step_variables
 
 SCRIPT = Path("run.sbatch")
-JOB = {"SLURM_JOB_ID": "7", "SLURM_JOB_NAME": "demo", "SLURMD_NODENAME": "n1.localhost", "SLURM_JOB_USER": "u"}
+JOB = {
+    "SLURM_JOB_ID": "7",
+    "SLURM_JOB_NAME": "demo",
+    "SLURMD_NODENAME": "n1.localhost",
+    "SLURM_JOB_USER": "u",
+}
 NODES = {"SLURM_JOB_NODELIST": "127.0.0.[1-4]", "SLURM_NTASKS": "8"}
 
 
 @pytest.fixture
 def local(tmp_path: Path) -> Local:
-    return Local({"PATH": os.environ["PATH"], "HOME": str(tmp_path), "USER": "u", "TRIAGE_LOCAL_ROOT": str(tmp_path / "jobs")})
+    return Local(
+        {
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "USER": "u",
+            "TRIAGE_LOCAL_ROOT": str(tmp_path / "jobs"),
+        }
+    )
 
 
 def run(local: Local, body: str, *, head: str = "", token: str = "t" * 16) -> JobId:
@@ -51,12 +63,24 @@ def wait(local: Local, job: JobId, phase: Phase = Phase.ENDED) -> State:
 def test_directives_and_options_are_read_as_sbatch_reads_them() -> None:
     text = "#!/bin/bash\n#SBATCH -N 2 --ntasks-per-node=4\n#SBATCH --gres=gpu:h100:8 -J a\necho\n#SBATCH --nodes=9\n"
     found = plan(text, ["--job-name=b"], SCRIPT)
-    assert (found.nodes, found.tasks, found.tasks_per_node, found.gpus_per_node, found.name) == (2, 8, 4, 8, "b")
+    assert (found.nodes, found.tasks, found.tasks_per_node, found.gpus_per_node, found.name) == (
+        2,
+        8,
+        4,
+        8,
+        "b",
+    )
 
 
 def test_defaults_are_slurms() -> None:
     found = plan("#!/bin/sh\n", [], SCRIPT)
-    assert (found.name, found.output, found.error, found.nodes, found.tasks) == ("run.sbatch", "slurm-%j.out", None, 1, None)
+    assert (found.name, found.output, found.error, found.nodes, found.tasks) == (
+        "run.sbatch",
+        "slurm-%j.out",
+        None,
+        1,
+        None,
+    )
 
 
 @pytest.mark.parametrize("option", ["--array=0-3", "--dependency=afterok:1", "--hold", "--begin=now", "--nodes=2-4", "--nodes=100000", "--no-such-option", "extra"])  # fmt: skip
@@ -79,9 +103,15 @@ def test_node_names_resolve_to_this_machine() -> None:
 
 
 def test_batch_script_gets_no_ntasks_unless_it_asked_for_tasks() -> None:
-    bare = job_variables(plan("#!/bin/sh\n#SBATCH -N2\n", [], SCRIPT), 7, ["127.0.0.1", "127.0.0.2"], "/run", "u")
+    bare = job_variables(
+        plan("#!/bin/sh\n#SBATCH -N2\n", [], SCRIPT), 7, ["127.0.0.1", "127.0.0.2"], "/run", "u"
+    )
     assert "SLURM_NTASKS" not in bare
-    assert (bare["SLURM_NNODES"], bare["SLURM_JOB_NODELIST"], bare["SLURM_TASKS_PER_NODE"]) == ("2", "127.0.0.[1-2]", "1(x2)")
+    assert (bare["SLURM_NNODES"], bare["SLURM_JOB_NODELIST"], bare["SLURM_TASKS_PER_NODE"]) == (
+        "2",
+        "127.0.0.[1-2]",
+        "1(x2)",
+    )
 
 
 def test_tasks_are_laid_out_in_blocks() -> None:
@@ -96,7 +126,14 @@ def test_tasks_are_laid_out_in_blocks() -> None:
 
 @pytest.mark.parametrize(
     ("pattern", "name"),
-    [("%x-%j.out", "demo-7.out"), ("%5j", "00007"), ("%%x", "%x"), ("a\\%j", "a%j"), ("%N.%t", "n1.0"), ("%z%u", "%zu")],
+    [
+        ("%x-%j.out", "demo-7.out"),
+        ("%5j", "00007"),
+        ("%%x", "%x"),
+        ("a\\%j", "a%j"),
+        ("%N.%t", "n1.0"),
+        ("%z%u", "%zu"),
+    ],
 )
 def test_file_name_patterns(pattern: str, name: str) -> None:
     assert file_name(pattern, JOB) == name

@@ -78,7 +78,11 @@ class World:
             self.now += taken
             return Accepted(JobId(job)) if behaviour == "ok" else Lost("no answer")
         self.now += 4
-        return {"down": NotSent("down"), "refused": Refused("change --account"), "dropped": Lost("no answer")}[behaviour]
+        return {
+            "down": NotSent("down"),
+            "refused": Refused("change --account"),
+            "dropped": Lost("no answer"),
+        }[behaviour]
 
     def find(self, token: str, since: float) -> Looked:
         assert token == REQUEST.token
@@ -200,7 +204,9 @@ def test_nothing_is_sent_when_the_journal_cannot_be_written(tmp_path: Path) -> N
     assert world.jobs == {}
 
 
-def test_a_job_is_not_lost_when_the_disk_is_full_behind_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_is_not_lost_when_the_disk_is_full_behind_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = Journal._write
 
     def full(self: Journal, step: Began | Tried | Looked) -> None:

@@ -20,7 +20,14 @@ def test_output_and_code_come_back_apart() -> None:
 
 def test_nothing_of_the_own_environment_reaches_the_command() -> None:
     answer = run(shell("env", A="1"))
-    assert {line.split("=")[0] for line in answer.out.splitlines()} <= {"A", "PATH", "PWD", "SHLVL", "_", "OLDPWD"}
+    assert {line.split("=")[0] for line in answer.out.splitlines()} <= {
+        "A",
+        "PATH",
+        "PWD",
+        "SHLVL",
+        "_",
+        "OLDPWD",
+    }
 
 
 def test_stdin_is_closed_so_that_a_question_cannot_hang() -> None:

@@ -43,9 +43,12 @@ def request(folder: Path, *options: str, token: str = "") -> Request:
 
 
 def jobs_with(mini: MiniSlurm, token: str) -> list[str]:
-    """What the controller itself has, asked without the code under test."""
-    rows = mini.output("squeue", "-h", "-a", "-t", "all", "-o", "%i %k").splitlines()
-    return [row.split()[0] for row in rows if row.endswith(f"triage:{token}")]
+    """What the controller itself has, asked without the code under test; a refused request leaves a dead record."""
+    rows = [
+        row.split("|")
+        for row in mini.output("squeue", "-h", "-a", "-t", "all", "-o", "%i|%r|%k").splitlines()
+    ]
+    return [row[0] for row in rows if row[2] == f"triage:{token}" and row[1] != "BadConstraints"]
 
 
 def wrapper(folder: Path, *lines: str) -> str:
@@ -77,7 +80,7 @@ def test_answer_lost_after_acceptance_is_found_at_once(mini_slurm: MiniSlurm, tm
 
 def test_controller_down_and_back_gets_one_job(mini_slurm: MiniSlurm, tmp_path: Path) -> None:
     mini_slurm.stop_daemon("slurmctld")
-    timer = later(5, mini_slurm.start_daemon, "slurmctld")
+    timer = later(10, mini_slurm.start_daemon, "slurmctld")
     asked = request(tmp_path)
     journal = Journal.open(tmp_path / "journal")
     done = submit_once(client(mini_slurm), asked, journal)
@@ -101,9 +104,11 @@ def test_refusal_says_what_to_change_and_leaves_no_job(
     mini_slurm: MiniSlurm, tmp_path: Path, options: tuple[str, ...], advice: str
 ) -> None:
     asked = request(tmp_path, *options)
+    slurm = client(mini_slurm)
     with pytest.raises(RefusedError, match=advice):
-        submit_once(client(mini_slurm), asked, Journal.open(tmp_path / "journal"))
+        submit_once(slurm, asked, Journal.open(tmp_path / "journal"))
     assert jobs_with(mini_slurm, asked.token) == []
+    assert slurm.find(asked.token, time.time()).found == ()
 
 
 @pytest.mark.parametrize("options", [("--partition=short", "--time=10"), ("--nodes=9",)])
@@ -155,7 +160,9 @@ def test_frozen_controller_that_wakes_up_gets_one_job(mini_slurm: MiniSlurm, tmp
 def test_request_that_vanished_is_sent_again_after_two_looks(mini_slurm: MiniSlurm, tmp_path: Path) -> None:
     mark = tmp_path / "vanished"
     path = wrapper(
-        tmp_path / "bin", f"if [ ! -e {mark} ]; then touch {mark}; kill -9 $$; fi", 'exec /usr/bin/sbatch "$@"'
+        tmp_path / "bin",
+        f"if [ ! -e {mark} ]; then touch {mark}; kill -9 $$; fi",
+        'exec /usr/bin/sbatch "$@"',
     )
     asked = request(tmp_path)
     journal = Journal.open(tmp_path / "journal")
@@ -200,9 +207,16 @@ def test_tool_killed_around_the_request_makes_one_job(
     mark = tmp_path / "once"
     real = '/usr/bin/sbatch "$@"'
     first = ["sleep 1", real] if place == "before" else [real, "sleep 1"]
-    path = wrapper(tmp_path / "bin", f"if [ ! -e {mark} ]; then touch {mark}; {'; '.join(first)}; else exec {real}; fi")
+    path = wrapper(
+        tmp_path / "bin", f"if [ ! -e {mark} ]; then touch {mark}; {'; '.join(first)}; else exec {real}; fi"
+    )
     asked = request(tmp_path)
-    told = {"script": str(asked.script), "folder": str(tmp_path), "token": asked.token, "journal": str(tmp_path / "j")}
+    told = {
+        "script": str(asked.script),
+        "folder": str(tmp_path),
+        "token": asked.token,
+        "journal": str(tmp_path / "j"),
+    }
     environment = {**mini_slurm.environment, "PYTHONPATH": str(ROOT)}
     environment["PATH"] = f"{path}:{environment['PATH']}"
     argv = [sys.executable, "-c", DRIVER, json.dumps(told)]
@@ -258,7 +272,9 @@ def test_site_checks_against_the_live_cluster(mini_slurm: MiniSlurm) -> None:
 
 
 @slow
-def test_lost_node_requeues_its_job_and_the_client_sees_it_wait(mini_slurm: MiniSlurm, tmp_path: Path) -> None:
+def test_lost_node_requeues_its_job_and_the_client_sees_it_wait(
+    mini_slurm: MiniSlurm, tmp_path: Path
+) -> None:
     slurm = client(mini_slurm)
     done: Done = submit_once(slurm, request(tmp_path, "--nodelist=gpu2"), Journal.open(tmp_path / "journal"))
     job: JobId = done.job

@@ -67,10 +67,16 @@ def test_a_connect_failure_left_no_job() -> None:
 
 @pytest.mark.parametrize(
     "said",
-    ["Rate limit exceeded, please retry momentarily", "Resource temporarily unavailable", "MaxJobCount limit reached"],
+    [
+        "Rate limit exceeded, please retry momentarily",
+        "Resource temporarily unavailable",
+        "MaxJobCount limit reached",
+    ],
 )
 def test_turned_away_for_now_left_no_job(said: str) -> None:
-    assert isinstance(submission(Answer(1, "", f"sbatch: error: Batch job submission failed: {said}\n")), NotSent)
+    assert isinstance(
+        submission(Answer(1, "", f"sbatch: error: Batch job submission failed: {said}\n")), NotSent
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,7 +89,9 @@ def test_turned_away_for_now_left_no_job(said: str) -> None:
     ],
 )
 def test_a_broken_conversation_may_have_left_a_job(said: str) -> None:
-    assert isinstance(submission(Answer(1, "", f"sbatch: error: Batch job submission failed: {said}\n")), Lost)
+    assert isinstance(
+        submission(Answer(1, "", f"sbatch: error: Batch job submission failed: {said}\n")), Lost
+    )
 
 
 def test_a_socket_timeout_may_have_left_a_job_even_after_a_connect_failure() -> None:
@@ -117,7 +125,9 @@ def test_a_missing_sbatch_is_told_as_such() -> None:
     assert "no `sbatch` here" in outcome.sentence
 
 
-@pytest.mark.parametrize("name", ["errors-controller-down", "errors-controller-frozen", "errors-accounting-down"])
+@pytest.mark.parametrize(
+    "name", ["errors-controller-down", "errors-controller-frozen", "errors-accounting-down"]
+)
 def test_outages_are_transient_for_every_program(name: str) -> None:
     for row in rows(name):
         assert failure(row["command"], Answer(row["code"], "", row["err"])).transient, row

@@ -15,7 +15,13 @@ from triage.schedulers.interface import Request
 from triage.schedulers.process import Answer, Call
 from triage.schedulers.slurm.client import CANCEL_LIMIT, QUERY_LIMIT, Slurm
 
-ENVIRONMENT = {"PATH": "/usr/bin", "HOME": "/home/u", "USER": "u", "SQUEUE_STATES": "FAILED", "SBATCH_QOS": "x"}
+ENVIRONMENT = {
+    "PATH": "/usr/bin",
+    "HOME": "/home/u",
+    "USER": "u",
+    "SQUEUE_STATES": "FAILED",
+    "SBATCH_QOS": "x",
+}
 CONFIG = Answer(0, text("scontrol-config"))
 EMPTY = Answer(0, "")
 REQUEST = Request(Path("run.sh"), Path("/lustre/run"), "0123456789abcdef")
@@ -27,7 +33,9 @@ def client(now: float = 1796124460.0, **answers: Answer) -> tuple[Slurm, Replay]
 
 
 def test_every_call_is_limited_and_carries_no_inherited_filter() -> None:
-    slurm, replay = client(squeue=EMPTY, sacct=EMPTY, sinfo=EMPTY, sacctmgr=EMPTY, scancel=EMPTY, sbatch=Answer(0, "7\n"))
+    slurm, replay = client(
+        squeue=EMPTY, sacct=EMPTY, sinfo=EMPTY, sacctmgr=EMPTY, scancel=EMPTY, sbatch=Answer(0, "7\n")
+    )
     slurm.status([JobId(1)])
     slurm.site()
     slurm.cancel(JobId(1))
@@ -130,7 +138,9 @@ def test_many_jobs_cost_one_poll_and_few_are_asked_one_by_one() -> None:
 
 
 def test_a_row_that_cannot_be_read_does_not_make_other_jobs_absent() -> None:
-    slurm, _ = client(squeue=Answer(0, "garbage\n"), sacct=Answer(0, "7|7|COMPLETED|0:0|0:0|1|2|3|1|gpu1|None\n"))
+    slurm, _ = client(
+        squeue=Answer(0, "garbage\n"), sacct=Answer(0, "7|7|COMPLETED|0:0|0:0|1|2|3|1|gpu1|None\n")
+    )
     assert not slurm.status([JobId(7)])[JobId(7)].released
 
 
@@ -142,23 +152,27 @@ def test_a_cluster_is_asked_in_a_call_of_its_own() -> None:
 
 
 def test_find_trusts_the_queue_alone_only_as_long_as_it_remembers() -> None:
-    comments = Answer(0, text("squeue-comments-with-separator-and-newline"))
+    comments = Answer(0, text("squeue-comments-forged-rows-and-refused-requests"))
     token = "0123456789abcdef"
     slurm, replay = client(squeue=comments, scontrol_show_config=CONFIG)
-    assert slurm.find(token, 1796124455.0).found == (JobId(40),)
+    assert slurm.find(token, 1796124455.0).found == (JobId(3),)
     assert slurm.find("f" * 16, 1796124455.0).whole
     assert replay.of("sacct") == []
     late, replay = client(now=1796125000.0, squeue=EMPTY, scontrol_show_config=CONFIG,
-                          sacct=Answer(0, text("sacct-submit-line-with-newline-and-separator")))  # fmt: skip
-    assert late.find(token, 1796124455.0).found == (JobId(40),)
+                          sacct=Answer(0, text("sacct-submit-lines-forged-rows-and-refused-requests")))  # fmt: skip
+    assert late.find(token, 1796124455.0).found == (JobId(3),)
     assert len(replay.of("sacct")) == 1
 
 
 def test_a_look_without_the_queue_or_without_accounting_proves_nothing() -> None:
     down = error("errors-controller-down", "squeue")
-    slurm, _ = client(squeue=down, sacct=EMPTY, scontrol_show_config=error("errors-controller-down", "scontrol show config"))
+    slurm, _ = client(
+        squeue=down, sacct=EMPTY, scontrol_show_config=error("errors-controller-down", "scontrol show config")
+    )
     assert not slurm.find("0" * 16, 0).whole
-    silent, _ = client(squeue=EMPTY, sacct=error("errors-accounting-down", "sacct"), scontrol_show_config=CONFIG)
+    silent, _ = client(
+        squeue=EMPTY, sacct=error("errors-accounting-down", "sacct"), scontrol_show_config=CONFIG
+    )
     assert not silent.find("0" * 16, 0).whole
 
 
@@ -188,7 +202,9 @@ def test_site_tells_what_could_not_be_asked() -> None:
     )
     site = good.site()
     assert (site.default_partition, site.accounts, site.unknown) == ("gpu", ("ml", "root"), ())
-    bad, _ = client(sinfo=error("errors-controller-down", "sinfo"), sacctmgr=error("errors-accounting-down", "sacctmgr"))
+    bad, _ = client(
+        sinfo=error("errors-controller-down", "sinfo"), sacctmgr=error("errors-accounting-down", "sacctmgr")
+    )
     assert len(bad.site().unknown) == 2
 
 

@@ -51,7 +51,9 @@ def test_the_poll_asks_for_exactly_the_columns_without_free_text() -> None:
 
 
 def test_the_token_is_given_on_the_command_line_in_front_of_all_free_text() -> None:
-    request = dataclasses.replace(REQUEST, name="pre train", comment="mine", options=("--hold",), arguments=("--comment=x",))
+    request = dataclasses.replace(
+        REQUEST, name="pre train", comment="mine", options=("--hold",), arguments=("--comment=x",)
+    )
     assert commands.sbatch(request) == (
         "sbatch", "--parsable", "--comment=mine triage:0123456789abcdef", "--job-name=pre train-01234567", "--hold",
         "run.sh", "--comment=x",
@@ -183,21 +185,42 @@ def test_submitted_id(output: str, job: JobId | None) -> None:
 
 
 def test_token_is_found_in_comments_and_command_lines_only_as_a_whole_word() -> None:
-    comments = text("squeue-comments-with-separator-and-newline")
-    lines = text("sacct-submit-line-with-newline-and-separator")
-    assert parse.find_mark(comments, "triage:0123456789abcdef") == (40,)
-    assert parse.find_mark(lines, "triage:0123456789abcdef") == (40,)
+    comments = text("squeue-comments-forged-rows-and-refused-requests")
+    lines = text("sacct-submit-lines-forged-rows-and-refused-requests")
+    assert parse.find_mark(comments, "triage:0123456789abcdef") == (3,)
+    assert parse.find_mark(lines, "triage:0123456789abcdef") == (3,)
     assert parse.find_mark(comments, "triage:0123456789abcde") == ()
     assert parse.find_mark(comments, "riage:0123456789abcdef") == ()
 
 
 def test_array_and_heterogeneous_jobs_are_found_under_their_number() -> None:
-    assert parse.find_mark("7_[0-3%2]|a triage:x\n7_0|a triage:x\n9+0|a triage:x\n", "triage:x") == (7, 9)
+    lines = "7_[0-3%2]|PENDING|None assigned|a triage:x\n7_0|RUNNING|gpu1|a triage:x\n9+0|COMPLETED|gpu1|a triage:x\n"
+    assert parse.find_mark(lines, "triage:x") == (7, 9)
+
+
+def test_the_record_that_a_refused_request_leaves_is_no_job() -> None:
+    assert "|FAILED|BadConstraints|" in text("squeue-comments-forged-rows-and-refused-requests")
+    for name in (
+        "squeue-comments-forged-rows-and-refused-requests",
+        "sacct-submit-lines-forged-rows-and-refused-requests",
+    ):
+        assert parse.find_mark(text(name), "triage:refused1") == ()
+        assert parse.find_mark(text(name), "triage:accepted") == (4,)
+
+
+def test_a_job_cancelled_before_its_start_is_found() -> None:
+    assert parse.find_mark(text("squeue-comments-forged-rows-and-refused-requests"), "triage:cancelled") == (
+        7,
+    )
 
 
 def test_scontrol_record_of_a_requeued_job() -> None:
     (record,) = parse.read_details(text("scontrol-job-requeued-pending-restarts-1"))
-    assert (record.job, record.sighting.restarts, record.sighting.reading.state) == (JobId(25), 1, State.PENDING)
+    assert (record.job, record.sighting.restarts, record.sighting.reading.state) == (
+        JobId(25),
+        1,
+        State.PENDING,
+    )
     assert record.output.endswith("/slurm-25.out")
 
 
@@ -256,4 +279,7 @@ def test_gres(gres: str, gpus: int, kind: str | None) -> None:
 
 def test_associations() -> None:
     assert parse.read_associations(text("sacctmgr-two-accounts")) == (("ml", "root"), ("normal",))
-    assert parse.read_associations("a|p1|normal,high|normal\na|p2|normal|normal\n") == (("a",), ("normal", "high"))
+    assert parse.read_associations("a|p1|normal,high|normal\na|p2|normal|normal\n") == (
+        ("a",),
+        ("normal", "high"),
+    )

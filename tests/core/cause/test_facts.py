@@ -127,3 +127,10 @@ def test_what_mpirun_started_is_the_world_only_where_nothing_else_says() -> None
     assert merged(stated("command", ntasks=8)) == {"world_size": 8}
     assert merged(stated("command", ntasks=2), stated("environment", nranks=16)) == {"world_size": 16}
     assert merged(stated("command", ntasks=2, tp=4)) == {"tp": 4}
+
+
+def test_deepspeeds_replicas_are_the_world_only_without_model_parallelism() -> None:
+    assert merged(stated("world", replicas=2)) == {"world_size": 2}
+    assert merged(stated("world", replicas=1)) == {}
+    assert merged(stated("world", replicas=2), stated("arguments", pp=4)) == {"pp": 4}
+    assert merged(stated("world", replicas=2), stated("arguments", world_size=8)) == {"world_size": 8}

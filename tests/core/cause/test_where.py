@@ -125,6 +125,46 @@ def test_a_kernel_line_is_about_the_rank_whose_process_it_names() -> None:
     assert (who(found), found.node) == ((3, "tag"), "node016")
 
 
+def test_of_the_kernels_lines_about_one_kill_the_one_that_names_the_killed_speaks() -> None:
+    asked = "[100.100001] other invoked oom-killer: gfp_mask=0x140cca(GFP_HIGHUSER_MOVABLE|__GFP_COMP), order=0, oom_score_adj=0"
+    summed = "[100.100100] oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0-1,global_oom,task_memcg=/a,task=python,pid=411,uid=1000"  # noqa: E501
+    killed = "[100.900000] Out of memory: Killed process 411 (python) total-vm:1kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB, UID:0"  # noqa: E501
+    spawned = [
+        f"[2025-06-02 20:41:07,931] [INFO] [launch.py:256:main] process {410 + n} spawned with command: ['python', '-u', 'train.py',"
+        f" '--local_rank={n}', '--deepspeed', 'z.json']"
+        for n in range(3)
+    ]
+    nodes = "[2025-06-02 20:41:07,914] [INFO] [launch.py:152:main] nnodes=1, num_local_procs=3, node_rank=0"
+    found = verdict(log("t.log", nodes, *spawned), log("dmesg.txt", asked, summed, killed))
+    assert found.root is not None
+    assert (found.rule, found.root.rank) == ("host-oom/kernel-oom-killer", 1)
+    assert "Killed process 411" in found.root.message
+    alone = verdict(log("t.log", nodes, *spawned), log("dmesg.txt", asked, summed))
+    assert (alone.category, alone.root and alone.root.rank) in {("host-oom", 1), ("host-oom", None)}
+
+
+def test_a_local_rank_of_one_of_several_nodes_is_no_global_rank() -> None:
+    killed = "[100.900000] Out of memory: Killed process 411 (python) total-vm:1kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB, UID:0"  # noqa: E501
+    spawned = "[2025-06-02 20:41:07,931] [INFO] [launch.py:256:main] process 411 spawned with command: ['python', '--local_rank=1']"
+    nodes = "[2025-06-02 20:41:07,914] [INFO] [launch.py:152:main] nnodes=2, num_local_procs=4, node_rank=1"
+    assert root(log("t.log", nodes, spawned), log("dmesg.txt", killed)).rank is None
+
+
+def test_a_message_that_names_its_own_rank_is_of_that_rank() -> None:
+    said = "RuntimeError: Rank 5, node gpu2, device 1, iteration 7: Unexpected result nan (message='found NaN in local grad norm')"
+    assert who(root(log("t.log", trace(said)))) == (5, "tag")
+    assert (
+        root(
+            log("t.log", trace("AssertionError: Rank 3: found NaN in local grad norm in backward pass"))
+        ).rank
+        == 3
+    )
+    assert root(log("t.log", trace("AssertionError: DP rank 3: found NaN in local grad norm"))).rank is None
+    assert (
+        root(log("t.log", tagged(2, trace("AssertionError: Rank 3: found NaN in local grad norm")))).rank == 2
+    )
+
+
 def test_a_process_id_of_another_host_is_another_process() -> None:
     xid = "[12346.678901] NVRM: Xid (PCI:0000:3b:00): 79, pid=4242, name=python, GPU has fallen off the bus."
     found = verdict(log("t.log", launcher_died((3, 1, 4242), host="node016")), log("dmesg-node017.log", xid))

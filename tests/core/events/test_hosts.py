@@ -32,3 +32,10 @@ def test_mapping_with_holes_is_no_world() -> None:
 
 def test_prose_about_a_node_list_is_none() -> None:
     assert extract_hosts(records("the nodelist: is read from the file\nplaylist=a,b"), 0) == []
+
+
+def test_a_process_is_named_with_its_local_rank_as_it_is_started() -> None:
+    line = "[INFO] [launch.py:256:main] process 4123 spawned with command: ['python', '-u', 't.py', '--local_rank=3', '--x', '1']"
+    (got,) = extract_hosts(records(line), 0)
+    assert got.values == {"pid": 4123, "local_rank": 3}
+    assert extract_hosts(records("process 4123 spawned with command: ['python', '-u', 't.py']"), 0) == []

@@ -12,7 +12,9 @@ def test_ids_print_as_they_are_read(text: str) -> None:
     assert str(job) == text
 
 
-@pytest.mark.parametrize("text", ["", "18_", "18_[0-3]", "18.batch", "18.0", "-1", "18 19", "١٨", "18;", "18;a b", "x18"])
+@pytest.mark.parametrize(
+    "text", ["", "18_", "18_[0-3]", "18.batch", "18.0", "-1", "18 19", "١٨", "18;", "18;a b", "x18"]
+)
 def test_what_is_no_single_job_is_refused(text: str) -> None:
     assert parse_job(text) is None
 

@@ -56,7 +56,9 @@ def test_cancelled_by_keeps_who_did_it() -> None:
     assert read_state("CANCELLED by 1000") == Reading(State.CANCELLED, cancelled_by=1000)
 
 
-@pytest.mark.parametrize("text", ["", "?", "OUT_OF_ME+", "COMPLETED FAILED", "completed", "COMPLETED\x1b[0m", "A|B"])
+@pytest.mark.parametrize(
+    "text", ["", "?", "OUT_OF_ME+", "COMPLETED FAILED", "completed", "COMPLETED\x1b[0m", "A|B"]
+)
 def test_what_slurm_never_prints_is_unknown_and_never_success(text: str) -> None:
     assert read_state(text) == UNKNOWN
 

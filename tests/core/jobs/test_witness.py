@@ -16,14 +16,23 @@ from triage.core.jobs.witness import Exit, JobStatus, Program, Sighting, Witness
 POLLS = Path(__file__).resolve().parents[3] / "fixtures" / "slurm" / "22.05" / "polls"
 
 
-def squeue(text: str | None, *, at: float = 10, answered: bool = True, submitted: float | None = 1) -> Witness:
+def squeue(
+    text: str | None, *, at: float = 10, answered: bool = True, submitted: float | None = 1
+) -> Witness:
     rows = () if text is None else (Sighting(read_state(text), submitted=submitted, started=2),)
     return Witness(Program.SQUEUE, at, rows, answered)
 
 
 def sacct(*texts: str, at: float = 11, answered: bool = True, placeholder: bool = False) -> Witness:
     rows = tuple(
-        Sighting(read_state(text), submitted=1 + index, started=2, ended=9, exit=Exit(0, 0), placeholder=placeholder)
+        Sighting(
+            read_state(text),
+            submitted=1 + index,
+            started=2,
+            ended=9,
+            exit=Exit(0, 0),
+            placeholder=placeholder,
+        )
         for index, text in enumerate(texts)
     )
     return Witness(Program.SACCT, at, rows, answered)
@@ -31,7 +40,12 @@ def sacct(*texts: str, at: float = 11, answered: bool = True, placeholder: bool 
 
 def test_absent_everywhere_is_unknown_and_not_known() -> None:
     status = merge([squeue(None), sacct()])
-    assert (status.state, status.phase, status.released, status.known) == (State.UNKNOWN, Phase.UNKNOWN, False, False)
+    assert (status.state, status.phase, status.released, status.known) == (
+        State.UNKNOWN,
+        Phase.UNKNOWN,
+        False,
+        False,
+    )
 
 
 def test_no_witness_at_all_is_unknown() -> None:
@@ -84,7 +98,9 @@ def test_order_of_witnesses_changes_nothing() -> None:
 
 
 def test_an_end_told_by_scontrol_holds_when_squeue_has_dropped_the_job() -> None:
-    told = Witness(Program.SCONTROL, 5, (Sighting(read_state("FAILED"), submitted=1, exit=Exit(7, 0), restarts=0),))
+    told = Witness(
+        Program.SCONTROL, 5, (Sighting(read_state("FAILED"), submitted=1, exit=Exit(7, 0), restarts=0),)
+    )
     status = merge([told, squeue(None, at=9), sacct(answered=False)])
     assert (status.state, status.exit, status.released) == (State.FAILED, Exit(7, 0), True)
 
@@ -106,7 +122,9 @@ def test_no_log_because_the_folder_is_missing_is_recognised_by_0_53() -> None:
 
 
 def test_an_array_has_ended_only_when_every_task_has() -> None:
-    done, failed, runs = (JobStatus(Reading(state), released=True) for state in (State.COMPLETED, State.FAILED, State.RUNNING))
+    done, failed, runs = (
+        JobStatus(Reading(state), released=True) for state in (State.COMPLETED, State.FAILED, State.RUNNING)
+    )
     assert whole_job([done, runs, failed]).state is State.RUNNING
     assert whole_job([done, failed, done]).state is State.FAILED
     assert whole_job([done, done]).state is State.COMPLETED
@@ -136,7 +154,16 @@ def _account_row(row: list[str]) -> Sighting:
     times = [datetime.fromisoformat(text).timestamp() if text[:1] == "2" else None for text in row[5:7]]
     code, signal = row[2].split(":")
     unassigned = row[7] == "None assigned"
-    return Sighting(read_state(row[1]), None, None, times[0], times[1], None, Exit(int(code), int(signal)), placeholder=unassigned)
+    return Sighting(
+        read_state(row[1]),
+        None,
+        None,
+        times[0],
+        times[1],
+        None,
+        Exit(int(code), int(signal)),
+        placeholder=unassigned,
+    )
 
 
 @pytest.mark.parametrize(
@@ -152,7 +179,9 @@ def test_recorded_job_is_never_called_ended_before_it_is(name: str, last: State,
     statuses = recorded(name)
     phases = [status.phase for status in statuses]
     first_end = phases.index(Phase.ENDED)
-    assert all(phase in (Phase.WAITING, Phase.ACTIVE, Phase.ENDING, Phase.UNKNOWN) for phase in phases[:first_end])
+    assert all(
+        phase in (Phase.WAITING, Phase.ACTIVE, Phase.ENDING, Phase.UNKNOWN) for phase in phases[:first_end]
+    )
     assert set(phases[first_end:]) == {Phase.ENDED}
     assert (statuses[-1].state, statuses[-1].exit) == (last, code)
 

@@ -9,7 +9,8 @@ from triage.core.cause.confidence import confidence_of
 from triage.core.cause.facts import memory_facts
 from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.joblog import JobLog, Reason, ResolvedExit
-from triage.core.cause.outcome import Outcome, outcome_of
+from triage.core.cause.judge import outcome_of
+from triage.core.cause.outcome import Outcome
 from triage.core.cause.places import LineNumbers, Places
 from triage.core.cause.ranges import fold
 from triage.core.cause.rootcause import Selection

@@ -87,6 +87,14 @@ def resolve(attempt: Attempt, feeds: Sequence[Fed], ruleset: RuleSet, everything
             for e in events
             if isinstance(e, Words)
         ],
+        cut=[
+            (k.event, world.resolve(sources[k.event.span.source], k.event.span.source, k.event.tags))
+            for k in attempt.kept
+            if isinstance(k.event, Trace)
+            and k.deciding is None
+            and not k.event.complete
+            and not k.event.logged
+        ],
         stamps=_line_times(feeds, clock),
         ranks_seen=_ranks_seen(feeds, world, attempt),
     )

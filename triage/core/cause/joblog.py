@@ -9,7 +9,7 @@ from triage.core.cause.clock import Bounds, Clock
 from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.timeline import Timeline
 from triage.core.cause.where import Where, World
-from triage.core.events.model import Collective, Exit, Words
+from triage.core.events.model import Collective, Exit, Trace, Words
 from triage.core.logs.source import Source
 from triage.core.rules.ruleset import RuleSet
 
@@ -61,6 +61,8 @@ class JobLog:
     collectives: Sequence[SeenCollective]
     ruleset: RuleSet
     facts: dict[str, int | float | None]
+    cut: Sequence[tuple[Trace, Where]] = ()
+    """Tracebacks whose exception the log does not show."""
     stamps: Sequence[float] = ()
     """When lines were written, of whatever kind: the latest of each source, sorted."""
     ranks_seen: frozenset[int] = frozenset()

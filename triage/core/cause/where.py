@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from triage.core.cause.groups import is_default
+from triage.core.cause.launched import spoken_through
 from triage.core.events.model import Collective, Event, Exit, Facts
 from triage.core.logs.record import Tags
 from triage.core.logs.source import Source
@@ -260,7 +261,7 @@ def _learn_exits(world: World, sources: Sequence[Source], events: Sequence[Event
             if event.host:
                 world.offset_of_host.setdefault(event.host, event.rank - event.local_rank)
     _learn_consecutive(world, events)
-    _learn_spoken_through(world, events)
+    world.spoken_through = spoken_through(events)
     printed: dict[int, set[int]] = defaultdict(set)
     for event in events:
         if event.tags.rank is not None:
@@ -284,20 +285,6 @@ def _learn_spawned(world: World, sources: Sequence[Source], events: Sequence[Eve
             base = 0
         if base is not None and isinstance(local, int):
             world.rank_of_pid.setdefault((index, pid), base + local)
-
-
-def _learn_spoken_through(world: World, events: Sequence[Event]) -> None:
-    """MosaicML's launcher shows its first process as it runs (composer/cli/launcher.py, `_launch_processes`). Which rank
-    that is follows from the ranks whose ends it tells: all of its node, or rank 0 among them."""
-    ranks: dict[int, set[int]] = defaultdict(set)
-    for event in events:
-        if isinstance(event, Exit) and event.by == "composer" and event.rank is not None:
-            ranks[event.span.source].add(event.rank)
-    for index, told in ranks.items():
-        first, count = min(told), len(told)
-        whole = count > 1 and max(told) - first + 1 == count and first % count == 0
-        if first == 0 or whole:
-            world.spoken_through[index] = first
 
 
 def _learn_consecutive(world: World, events: Sequence[Event]) -> None:

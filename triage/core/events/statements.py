@@ -3,7 +3,7 @@
 Sources: accelerate state.py (`PartialState.__repr__`) and commands/launch.py, deepspeed runtime/config.py and
 runtime/pipe/topology.py, nanotron trainer.py (`pre_training`), detectron2
 engine/defaults.py, LLaMA-Factory hparams/parser.py, mmengine runner/runner.py, timm train.py, transformers trainer.py,
-torchtitan train.py, RETURNN torch/distributed.py.
+torchtitan train.py, RETURNN torch/distributed.py, torch distributed/distributed_c10d.py (`_store_based_barrier`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def positive(pairs: Iterable[tuple[str, str]]) -> dict[str, int]:
 NAMED_WORDS = (
     "MEMBER: ", "distributed processes", "orld size", "world_rank=", "dist_world_size", "GPUs determined", "local_rank: ",
     "num_local_procs", "batch size", "optimization steps", "CONFIG: ", "nproc_per_node", "_nodes ", '"key": "', "mesh_device ",
-    "GPU number: ", ", total ", "--num_processes`", "--num_machines`",
+    "GPU number: ", "based_barrier_key:1 ", ", total ", "--num_processes`", "--num_machines`",
 )  # fmt: skip
 _NAMED: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
     (re.compile(r"GLOBAL_RANK: \d+, MEMBER: \d+/(\d{1,9})"), ("world_size",)),
@@ -38,6 +38,7 @@ _NAMED: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
     (re.compile(r"\bdist_world_size=(\d{1,9})"), ("world_size",)),
     (re.compile(r"Total number of GPUs determined to be: (\d{1,9})"), ("world_size",)),
     (re.compile(r"\brank: \d+, local_rank: \d+, world_size: (\d{1,9})\b"), ("world_size",)),
+    (re.compile(r"\bstore_based_barrier_key:1 (?:\(world_size=|with )(\d{1,9})(?:, worker_count| nodes)"), ("world_size",)),
     (re.compile(r"^\s*GPU number: (\d{1,9})\s*$"), ("world_size",)),
     (re.compile(r"Training in distributed mode with .{0,60}\bProcess \d+, total (\d{1,9})"), ("world_size",)),
     (re.compile(r"^\s*`--num_processes` was set to a value of `(\d{1,9})`"), ("world_size",)),

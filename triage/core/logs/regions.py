@@ -265,7 +265,7 @@ class RegionFinder:
                 last = end + AFTER_DUMP
             else:
                 if wide:
-                    stop = trace_end(window, first, at)
+                    stop = trace_end(window, first, max(first, window.rfind(b"Traceback", first, at)))
                 near = self._want is not None and start + first <= self._want[1] + NEAR
                 if is_old(window[first:stop], start + first, FIRST_NEAR if near else anchors.limits[which]):
                     self.passed_over += 1

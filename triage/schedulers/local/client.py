@@ -86,7 +86,9 @@ class Local:
         return Looked(self.clock(), tuple(found))
 
     def status(
-        self, jobs: Sequence[JobId], since: float | None = None  # noqa: ARG002
+        self,
+        jobs: Sequence[JobId],
+        since: float | None = None,  # noqa: ARG002
     ) -> dict[JobId, JobStatus]:
         known = {job.number: job for job in all_jobs(self.root)}
         return {job: self._status(known.get(job.number) if job.task is None else None) for job in jobs}

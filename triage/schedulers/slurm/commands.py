@@ -46,8 +46,8 @@ def squeue(job: JobId | None = None, cluster: str | None = None) -> Argv:
 
 
 def squeue_comments(cluster: str | None = None) -> Argv:
-    """Number and comment of each of the user's own jobs, those that ended a moment ago too."""
-    return ("squeue", *_cluster(cluster), "-h", "--me", "-t", "all", "-o", "%F|%k")
+    """Number, state, reason and comment of each of the user's own jobs, those that ended a moment ago too."""
+    return ("squeue", *_cluster(cluster), "-h", "--me", "-t", "all", "-o", "%F|%T|%r|%k")
 
 
 def sacct(jobs: Sequence[JobId], since: float | None = None, cluster: str | None = None) -> Argv:
@@ -61,10 +61,13 @@ def sacct(jobs: Sequence[JobId], since: float | None = None, cluster: str | None
 
 
 def sacct_command_lines(user: str, since: float, cluster: str | None = None) -> Argv:
-    """Id and command line of each job that the user submitted; without a start sacct begins at midnight."""
+    """Id, state, nodes and command line of the user's jobs; without a start sacct begins at midnight.
+
+    With one it leaves out jobs that are held since their submit: those are in the queue.
+    """
     return (
         "sacct", *_cluster(cluster), "-n", "-P", "-X", "-D", "-u", user, "-S", _moment(since - 1),
-        "--format=JobID,SubmitLine",
+        "--format=JobID,State,NodeList,SubmitLine",
     )  # fmt: skip
 
 

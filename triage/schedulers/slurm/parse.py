@@ -135,16 +135,19 @@ def read_submitted(text: str) -> JobId | None:
 
 
 def find_mark(text: str, mark: str) -> tuple[int, ...]:
-    """Numbers of the jobs in whose line the mark stands as a word; lines that a comment made up have no number.
+    """Numbers of the jobs whose comment or command line, the last column, holds the mark as a word.
 
-    The mark holds a random token, so only the job's own texts can contain it.
+    The mark holds a random token, so only the job's own texts can contain it. A request that Slurm refused because no
+    node fits leaves a record too, `FAILED` from the start: with the reason BadConstraints in squeue, without any node
+    in sacct. It is no job.
     """
     found: dict[int, None] = {}
     word = re.compile(rf"(?<![\w:]){re.escape(mark)}(?!\w)")
     for line in text.split("\n"):
-        head, _, rest = line.partition("|")
+        head, state, detail, rest = (*line.split("|", 3), "", "", "")[:4]
         job = parse_job(re.sub(r"_\[[^\]]*\]$", "", head))
-        if job is not None and word.search(rest):
+        refused = state == "FAILED" and detail in ("BadConstraints", "None assigned")
+        if job is not None and not refused and word.search(rest):
             found[job.number] = None
     return tuple(found)
 
