@@ -23,6 +23,7 @@ from tests.support import (
     verdict_of,
 )
 from triage.core.events.extract import events_of
+from triage.core.events.model import Collective, Exit, Trace
 from triage.core.logs.regions import Region
 from triage.files.layout import sources_of
 
@@ -102,9 +103,13 @@ def test_a_file_split_at_a_record_border(name: str) -> None:
 
 
 def record_border(log: Log, rng: random.Random) -> int | None:
-    """A line's start that lies inside no event: what belongs together stays together."""
-    taken = [(event.span.first, event.span.last) for event in events_of(0, [Region(0, log.data)])]
-    starts = [m.end() for m in re.finditer(rb"\n", log.data)][:-1]
+    """A line's start that lies inside no event, in front of the first sign of failure: which of two files without
+    stamps came first nobody can know."""
+    events = events_of(0, [Region(0, log.data)])
+    taken = [(event.span.first, event.span.last) for event in events]
+    signs = [event.span.first for event in events if isinstance(event, Trace | Exit | Collective)]
+    end = min(signs, default=len(log.data))
+    starts = [m.end() for m in re.finditer(rb"\n", log.data) if m.end() <= end][:-1]
     rng.shuffle(starts)
     return next((at for at in starts if not any(first < at < last for first, last in taken)), None)
 

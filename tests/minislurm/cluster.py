@@ -26,6 +26,7 @@ from tests.minislurm.processes import (
     call,
     end,
     free_ports,
+    of_daemons,
     of_slurm,
     pid_in,
     wait_until,
@@ -54,6 +55,16 @@ class MiniSlurm:
     @property
     def environment(self) -> dict[str, str]:
         return {**ENVIRONMENT, "SLURM_CONF": str(self.conf)}
+
+    @property
+    def _mark(self) -> str:
+        """Stands in the environment of the daemons alone, so that one without a pid file is found too."""
+        return f"MINISLURM_DAEMON_OF={self.settings.root}"
+
+    @property
+    def _daemon_environment(self) -> dict[str, str]:
+        name, _, value = self._mark.partition("=")
+        return {**self.environment, name: value}
 
     def run(self, *argv: str, timeout: float = 30) -> subprocess.CompletedProcess[str]:
         """A Slurm command against this cluster."""
@@ -123,7 +134,7 @@ class MiniSlurm:
             pid = pid_in(self._pid_file(what))
             if pid is not None:
                 end(pid, number=signal.SIGKILL if what in self.nodes else signal.SIGTERM)
-        for pid in set(of_slurm(self.conf)):
+        for pid in {*of_slurm(self.conf), *of_daemons(self._mark)}:
             end(pid, number=signal.SIGKILL)
         _forget_names(self.settings.root)
         shutil.rmtree(self.settings.root, ignore_errors=True)
@@ -175,7 +186,7 @@ class MiniSlurm:
         with open(root / "log/database.log", "wb") as log:
             subprocess.Popen(
                 ["mariadbd", *database_arguments(self.settings)],
-                env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                env=self._daemon_environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
 
     def _database_answers(self) -> bool:
@@ -187,7 +198,7 @@ class MiniSlurm:
         return False
 
     def _daemon(self, *argv: str) -> None:
-        done = call(argv, self.environment, timeout=30)
+        done = call(argv, self._daemon_environment, timeout=30)
         if done.returncode != 0:
             raise MiniSlurmError(f"{' '.join(argv)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
 

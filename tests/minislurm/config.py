@@ -26,8 +26,6 @@ class Settings:
     """Unknown accounts and jobs over a limit are refused; else they are accepted and stay pending."""
     min_job_age: int = 300
     """Seconds for which the controller remembers a job that ended."""
-    plugins: str = ""
-    """The folder with Slurm's plugins; empty is Slurm's default."""
 
     @property
     def socket(self) -> Path:

@@ -76,11 +76,7 @@ def end(pid: int, *, number: signal.Signals = signal.SIGTERM, patience: float = 
 
 def of_slurm(conf: Path, node: str | None = None) -> Iterator[int]:
     """The processes of jobs, and the step daemons above them, that run under this `SLURM_CONF` (on one node)."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (folder / "environ").read_bytes().split(b"\0")
-        except OSError:
-            continue
+    for folder, words in _environments():
         if f"SLURM_CONF={conf}".encode() not in words or not any(
             w.startswith(b"SLURM_JOB_ID=") for w in words
         ):
@@ -91,6 +87,18 @@ def of_slurm(conf: Path, node: str | None = None) -> Iterator[int]:
         parent = _parent(folder)
         if parent is not None and _name(parent).startswith("slurmstepd"):
             yield parent
+
+
+def of_daemons(mark: str) -> Iterator[int]:
+    """The processes whose environment holds the mark."""
+    return (int(folder.name) for folder, words in _environments() if mark.encode() in words)
+
+
+def _environments() -> Iterator[tuple[Path, list[bytes]]]:
+    """The folder in /proc of every process, and the words of its environment."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            yield folder, (folder / "environ").read_bytes().split(b"\0")
 
 
 def _parent(folder: Path) -> int | None:

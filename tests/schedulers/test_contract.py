@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,7 +65,7 @@ class Place:
 
 
 @pytest.fixture(params=list(SCHEDULERS))
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "USER": "root"}
     match request.param:
         case "slurm":
@@ -76,7 +76,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
             pytest.fail(f"say here where the scheduler `{other}` can be tried out")
     folder = tmp_path / "run"
     folder.mkdir()
-    yield Place(connect(request.param, environment), folder)
+    return Place(connect(request.param, environment), folder)
 
 
 def test_an_unknown_name_is_refused_with_the_choices() -> None:

@@ -12,7 +12,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from triage.core.jobs.identity import JobId
-from triage.core.jobs.submission import Accepted, Began, Done, Looked, Lost, NotSent, Outcome, Refused, Tried
+from triage.core.jobs.submission import (
+    Accepted,
+    Began,
+    Done,
+    Looked,
+    Lost,
+    NotSent,
+    Outcome,
+    Refused,
+    Step,
+    Tried,
+)
 from triage.core.jobs.witness import JobStatus
 from triage.errors import RefusedError, SchedulerError, StoreError
 from triage.schedulers.interface import Details, Request, Site
@@ -78,11 +89,10 @@ class World:
             self.now += taken
             return Accepted(JobId(job)) if behaviour == "ok" else Lost("no answer")
         self.now += 4
-        return {
-            "down": NotSent("down"),
-            "refused": Refused("change --account"),
-            "dropped": Lost("no answer"),
-        }[behaviour]
+        answers: dict[str, Outcome] = {
+            "down": NotSent("down"), "refused": Refused("change --account"), "dropped": Lost("no answer"),
+        }  # fmt: skip
+        return answers[behaviour]
 
     def find(self, token: str, since: float) -> Looked:
         assert token == REQUEST.token
@@ -225,13 +235,16 @@ def test_a_job_is_not_lost_when_the_disk_is_full_behind_it(
 
 
 def test_every_step_survives_the_disk(tmp_path: Path) -> None:
-    steps = [
+    steps: list[Step] = [
         Began(1.5, 60.0), Tried(2.0, NotSent("down")), Tried(3.0, Lost("gone", again=False)), Tried(4.0, Refused("x\ny")),
         Tried(5.0, Accepted(JobId(7, 2, None, "west"))), Looked(6.0, (JobId(7), JobId(8)), whole=False),
     ]  # fmt: skip
     journal = Journal.open(tmp_path / "journal")
     for step in steps:
-        journal.begin(step) if isinstance(step, Began) else journal.add(step)
+        if isinstance(step, Began):
+            journal.begin(step)
+        else:
+            journal.add(step)
     assert Journal.open(tmp_path / "journal").steps == steps
 
 

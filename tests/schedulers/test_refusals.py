@@ -119,8 +119,11 @@ def test_success_without_an_id_is_no_success_and_not_repeated() -> None:
     assert not outcome.again
 
 
-def test_a_missing_sbatch_is_told_as_such() -> None:
-    outcome = submission(Answer(None, missing=True))
+@pytest.mark.parametrize(
+    "answer", [Answer(None, missing=True), Answer(127, "", "timeout: failed to run command")]
+)
+def test_a_missing_sbatch_is_told_as_such(answer: Answer) -> None:
+    outcome = submission(answer)
     assert isinstance(outcome, Refused)
     assert "no `sbatch` here" in outcome.sentence
 

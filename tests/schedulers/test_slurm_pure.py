@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.schedulers.recorded import text
 from triage.core.jobs.identity import JobId
-from triage.core.jobs.state import Flag, Phase, State
+from triage.core.jobs.state import Flag, Phase, Reading, State
 from triage.core.jobs.witness import Exit
 from triage.schedulers.interface import Request
 from triage.schedulers.slurm import commands, parse
@@ -95,7 +96,7 @@ def rows_jobs(rows: tuple[QueueRow, ...]) -> list[JobId]:
 
 def test_completing_row_has_no_base_state() -> None:
     (row,) = parse.read_queue(text("squeue-completing-after-scancel")).rows
-    assert (row.state.state, row.state.flags) == (State.UNKNOWN, {Flag.COMPLETING})
+    assert row.state == Reading(State.UNKNOWN, frozenset({Flag.COMPLETING}))
 
 
 def test_a_reason_with_the_separator_in_it_does_not_shift_the_times() -> None:
@@ -120,10 +121,8 @@ def test_no_output_breaks_a_parser(output: str) -> None:
     parse.read_partitions(output)
     parse.read_associations(output)
     parse.find_mark(output, "triage:0123")
-    try:
+    with contextlib.suppress(Unreadable):
         parse.read_details(output)
-    except Unreadable:
-        pass
 
 
 def test_legal_times_that_are_no_numbers() -> None:

@@ -17,6 +17,7 @@ from triage.errors import TriageError
 
 COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
+        "check": ("triage.cli.check", "what will fail in a job script, before it is submitted"),
         "explain": ("triage.cli.explain", "what failed, where and why, from a run's logs"),
         "rules": ("triage.cli.rules", "list, check and test the failure rules"),
         "schema": ("triage.cli.schema", "print the JSON Schema of an output"),

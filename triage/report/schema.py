@@ -8,7 +8,9 @@ from types import MappingProxyType
 
 _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "schemas")
 
-SCHEMAS: Mapping[str, str] = MappingProxyType({"verdict": "verdict-1.schema.json"})
+SCHEMAS: Mapping[str, str] = MappingProxyType(
+    {"check": "check-1.schema.json", "verdict": "verdict-1.schema.json"}
+)
 """Name on the command line -> file."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -80,7 +80,7 @@ class Site:
     """Accounts that the user may name."""
     qos: tuple[str, ...] = ()
     default_partition: str | None = None
-    unknown: tuple[str, ...] = field(default=())
+    unknown: tuple[str, ...] = ()
     """What could not be asked, as sentences."""
 
 

@@ -127,8 +127,8 @@ def test_a_kernel_line_is_about_the_rank_whose_process_it_names() -> None:
 
 def test_of_the_kernels_lines_about_one_kill_the_one_that_names_the_killed_speaks() -> None:
     asked = "[100.100001] other invoked oom-killer: gfp_mask=0x140cca(GFP_HIGHUSER_MOVABLE|__GFP_COMP), order=0, oom_score_adj=0"
-    summed = "[100.100100] oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0-1,global_oom,task_memcg=/a,task=python,pid=411,uid=1000"  # noqa: E501
-    killed = "[100.900000] Out of memory: Killed process 411 (python) total-vm:1kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB, UID:0"  # noqa: E501
+    summed = "[100.100100] oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0-1,global_oom,task_memcg=/a,task=python,pid=411,uid=1000"
+    killed = "[100.900000] Out of memory: Killed process 411 (python) total-vm:1kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB, UID:0"
     spawned = [
         f"[2025-06-02 20:41:07,931] [INFO] [launch.py:256:main] process {410 + n} spawned with command: ['python', '-u', 'train.py',"
         f" '--local_rank={n}', '--deepspeed', 'z.json']"
@@ -144,7 +144,7 @@ def test_of_the_kernels_lines_about_one_kill_the_one_that_names_the_killed_speak
 
 
 def test_a_local_rank_of_one_of_several_nodes_is_no_global_rank() -> None:
-    killed = "[100.900000] Out of memory: Killed process 411 (python) total-vm:1kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB, UID:0"  # noqa: E501
+    killed = "[100.900000] Out of memory: Killed process 411 (python) total-vm:1kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB, UID:0"
     spawned = "[2025-06-02 20:41:07,931] [INFO] [launch.py:256:main] process 411 spawned with command: ['python', '--local_rank=1']"
     nodes = "[2025-06-02 20:41:07,914] [INFO] [launch.py:152:main] nnodes=2, num_local_procs=4, node_rank=1"
     assert root(log("t.log", nodes, spawned), log("dmesg.txt", killed)).rank is None

@@ -72,14 +72,14 @@ def test_deepspeeds_configuration_counts_replicas() -> None:
 
 
 def test_deepspeeds_topology_is_the_world_only_if_whole() -> None:
-    whole = "Using topology: {ProcessCoord(pipe=0, data=0): 0, ProcessCoord(pipe=0, data=1): 1, ProcessCoord(pipe=1, data=0): 2, ProcessCoord(pipe=1, data=1): 3}"  # noqa: E501
+    whole = "Using topology: {ProcessCoord(pipe=0, data=0): 0, ProcessCoord(pipe=0, data=1): 1, ProcessCoord(pipe=1, data=0): 2, ProcessCoord(pipe=1, data=1): 3}"
     assert values(whole) == {"world_size": 4, "pp": 2, "dp": 2}
     assert values(whole[:-1]) == {}
     assert values("Using topology: {ProcessCoord(pipe=0, data=1): 1, ProcessCoord(pipe=1, data=1): 3}") == {}
 
 
 def test_several_settings_in_one_line() -> None:
-    line = "[Start training] datetime: 2024-03-22 19:46:52.930585 | mbs: 1 | grad_accum: 8 | global_batch_size: 64 | sequence_length: 4096 | train_steps: 5 | start_iteration_step: 0"  # noqa: E501
+    line = "[Start training] datetime: 2024-03-22 19:46:52.930585 | mbs: 1 | grad_accum: 8 | global_batch_size: 64 | sequence_length: 4096 | train_steps: 5 | start_iteration_step: 0"
     assert values(line) == {
         "micro_batch_size": 1, "global_batch_size": 64, "seq_length": 4096, "train_iters": 5,
     }  # fmt: skip

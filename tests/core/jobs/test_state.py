@@ -17,8 +17,7 @@ def test_every_base_state_reads_as_itself_and_has_a_phase(state: State) -> None:
 @pytest.mark.parametrize("flag", list(Flag))
 def test_every_flag_is_read_alone_and_beside_a_base_state(flag: Flag) -> None:
     assert read_state(flag.value).flags == {flag}
-    beside = read_state(f"RUNNING,{flag.value}")
-    assert (beside.state, beside.flags) == (State.RUNNING, {flag})
+    assert read_state(f"RUNNING,{flag.value}") == Reading(State.RUNNING, frozenset({flag}))
 
 
 def test_ended_states_are_exactly_the_nine_final_ones() -> None:

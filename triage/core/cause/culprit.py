@@ -130,7 +130,7 @@ def _logged(job: JobLog, hosts: dict[int, str | None], nodes: set[str]) -> froze
     if per_node and per_node <= 1 << 10:
         for first in {r // per_node * per_node for r in logged}:
             logged.update(range(first, first + per_node))
-    if len(job.sources) == 1 and not nodes:
+    if not nodes:
         logged.update(range(max(hosts, default=-1) + 1))
     return frozenset(logged)
 

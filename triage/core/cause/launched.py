@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 from triage.core.events.model import Event, Exit
 
-
 _NODES = frozenset({2, 4, 8, 16})
 """Processes of a node, by which all ranks of one are told from those without the first."""
 

@@ -144,10 +144,10 @@ def _launch(tokens: list[str], flags: dict[str, str], found: dict[str, int]) -> 
 
 def _composer(tokens: list[str], flags: dict[str, str]) -> dict[str, int]:
     """`composer -n 8 train.py`: all processes, unless more nodes are spoken of (composer/cli/launcher.py)."""
-    if (total := number(flags.get("world_size", ""))) is not None:
+    said = {flag: number(value) for flag, value in reversed(list(pairwise(tokens)))}
+    if (total := said.get("--world_size")) is not None:
         return {"world_size": total}
-    short = [value for flag, value in pairwise(tokens) if flag in ("-n", "--nproc")]
-    per_node = number(short[0]) if short else None
+    per_node = said.get("-n") or said.get("--nproc")
     if per_node is None:
         return {}
     alone = not flags.keys() & {"node_rank", "base_rank", "master_addr"}

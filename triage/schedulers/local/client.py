@@ -131,7 +131,7 @@ class Local:
         nodes = node_names(planned.nodes, is_loopback_name)
         folder = request.folder.resolve()
         user = self.inherited.get("USER") or pwd.getpwuid(os.getuid()).pw_name
-        variables = job_variables(planned, job.number, nodes, str(folder), user)
+        variables = job_variables(planned, job.number, nodes, str(folder), (user, os.getuid(), os.getgid()))
         environment = {**submit_environment(self.inherited), **variables}
         environment["PATH"] = f"{job.commands}{os.pathsep}{environment['PATH']}"
         job.write("request", {

@@ -76,7 +76,7 @@ def read_step_command(words: Sequence[str], environment: Mapping[str, str]) -> S
     nodes = chosen or nodes
     asked = _number(given, "nodes", node_count)
     if asked is not None and asked > len(nodes):
-        raise Wrong("srun: error: Unable to create step for job: More nodes requested than the job has")
+        raise Wrong(f"srun: error: Only allocated {len(nodes)} nodes asked for {asked}")
     nodes = nodes[: asked or len(nodes)]
     tasks = _tasks(given, nodes, environment, narrowed=asked is not None or bool(chosen))
     per_node = tuple(spread(tasks, len(nodes)))

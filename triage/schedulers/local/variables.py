@@ -14,15 +14,20 @@ from triage.schedulers.local.plan import Plan
 _PATTERN = re.compile(r"%(\d{0,2})([%AaJjNnstux])")
 
 
-def job_variables(plan: Plan, number: int, nodes: Sequence[str], folder: str, user: str) -> dict[str, str]:
-    """What the batch script gets, on the first node."""
+def job_variables(
+    plan: Plan, number: int, nodes: Sequence[str], folder: str, user: tuple[str, int, int]
+) -> dict[str, str]:
+    """What the batch script gets, on the first node; `user` is name, user id and group id."""
     listed = host_list(nodes)
+    cpus = (plan.cpus_per_task or 1) * (plan.tasks_per_node or 1)
     per_node = _spread(plan.tasks or plan.nodes * (plan.tasks_per_node or 1), len(nodes))
     found = {
         "SLURM_JOB_ID": str(number), "SLURM_JOBID": str(number), "SLURM_JOB_NAME": plan.name,
         "SLURM_JOB_NODELIST": listed, "SLURM_NODELIST": listed, "SLURM_NNODES": str(len(nodes)),
         "SLURM_JOB_NUM_NODES": str(len(nodes)), "SLURM_TASKS_PER_NODE": _counts(per_node),
-        "SLURM_SUBMIT_DIR": folder, "SLURM_SUBMIT_HOST": nodes[0], "SLURM_JOB_USER": user,
+        "SLURM_SUBMIT_DIR": folder, "SLURM_SUBMIT_HOST": nodes[0], "SLURM_JOB_USER": user[0],
+        "SLURM_JOB_UID": str(user[1]), "SLURM_JOB_GID": str(user[2]), "SLURM_CPUS_ON_NODE": str(cpus),
+        "SLURM_JOB_CPUS_PER_NODE": _counts([cpus] * len(nodes)),
         "SLURM_JOB_PARTITION": plan.partition, "SLURM_CLUSTER_NAME": "local", "SLURM_NODEID": "0",
         "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_GTIDS": "0", "SLURMD_NODENAME": nodes[0],
         "ENVIRONMENT": "BATCH",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,9 +48,11 @@ class Slurm:
     def submit(self, request: Request, *, limit: float) -> Outcome:
         if "--test-only" in request.options:
             return Refused("--test-only submits nothing: take it out of the options")
-        argv = commands.bounded(commands.sbatch(request), limit - 3)
-        call = Call(argv, submit_environment(self.inherited), limit, str(request.folder))
-        return submission(self.runner(call))
+        environment = submit_environment(self.inherited)
+        argv = commands.sbatch(request)
+        if shutil.which("timeout", path=environment["PATH"]) is not None:
+            argv = commands.bounded(argv, limit - 3)
+        return submission(self.runner(Call(argv, environment, limit, str(request.folder))))
 
     def find(self, token: str, since: float) -> Looked:
         """Looks in the queue and, where that may have forgotten the job already, in accounting."""

@@ -86,6 +86,8 @@ _LOST = (
 )  # fmt: skip
 """The request may have been worked on."""
 _UNKNOWN_JOB = ("Invalid job id specified",)
+_NOT_FOUND = 127
+"""`timeout`, which sbatch runs under, found no sbatch."""
 _MOST = 400
 
 
@@ -94,7 +96,7 @@ def submission(answer: Answer) -> Outcome:
     job = read_submitted(answer.out)
     if job is not None:
         return Accepted(job)
-    if answer.missing:
+    if answer.missing or answer.code == _NOT_FOUND:
         return Refused(_MISSING.format(program="sbatch"))
     said = quote(answer.err or answer.out)
     if answer.timed_out or answer.cut or answer.code in (None, 124, 137, -9, -15):
