@@ -104,7 +104,7 @@ def test_node_names_resolve_to_this_machine() -> None:
 
 def test_batch_script_gets_no_ntasks_unless_it_asked_for_tasks() -> None:
     bare = job_variables(
-        plan("#!/bin/sh\n#SBATCH -N2\n", [], SCRIPT), 7, ["127.0.0.1", "127.0.0.2"], "/run", "u"
+        plan("#!/bin/sh\n#SBATCH -N2\n", [], SCRIPT), 7, ["127.0.0.1", "127.0.0.2"], "/run", ("u", 1, 1)
     )
     assert "SLURM_NTASKS" not in bare
     assert (bare["SLURM_NNODES"], bare["SLURM_JOB_NODELIST"], bare["SLURM_TASKS_PER_NODE"]) == (
@@ -224,6 +224,18 @@ def test_labels_inputs_and_files_of_tasks(local: Local) -> None:
     lines = (local.root.parent / "out").read_text().splitlines()
     assert sorted(lines) == sorted(f"{task:>2}: {word}" for task in range(12) for word in ("one", "two"))
     assert (local.root.parent / "task-1.txt").read_text() == "1\n"
+
+
+def test_a_reader_that_stops_early_ends_nothing_and_prints_nothing(local: Local) -> None:
+    job = run(
+        local,
+        "set +o pipefail\nsrun -l -n 4 bash -c 'for i in 1 2 3; do echo x; done' | head -n1; srun --nope; echo $?",
+    )
+    assert wait(local, job) is State.COMPLETED
+    out = (local.root.parent / "out").read_text()
+    assert "Traceback" not in out
+    assert "BrokenPipe" not in out
+    assert out.endswith("255\n")
 
 
 def test_a_missing_program_is_told_by_its_name(local: Local) -> None:

@@ -11,7 +11,7 @@ from triage.core.cause.outcome import Outcome, alike, spokesman
 from triage.core.cause.rootcause import Selection
 from triage.core.cause.silent import collective
 from triage.core.cause.timeline import Timeline
-from triage.core.cause.unexplained import cut_off, unknown_exit
+from triage.core.cause.unexplained import cut_off, swallowed, unknown_exit
 from triage.core.events.model import Trace
 from triage.core.rules.model import Role
 
@@ -67,6 +67,10 @@ def _no_root(job: JobLog, selection: Selection) -> Outcome:
             False, "none", True, unexplained=(), reasons=(Reason(text, places), *selection.reasons),
             summary="no failure: training finished",
         )  # fmt: skip
+    if launched := next(
+        (i for i in left if i.role is Role.TEARDOWN and isinstance(i.first.event, Trace)), None
+    ):
+        return swallowed(selection, launched)
     if stopped := next((s for s in timeline.signs if s.progress.kind == "aborted"), None):
         place = (stopped.progress.span.source, stopped.progress.span.first)
         return Outcome(

@@ -34,11 +34,18 @@ class Kept:
     @property
     def deciding(self) -> Match | None:
         """The match that names the event: a cause before a symptom before a fallback, the first link on ties."""
+        last = len(self.event.links) - 1 if isinstance(self.event, Trace) else None
         return min(
-            self.matches,
+            _raised(self.matches, last),
             key=lambda m: (_weight(m), -m.rule.specificity, m.link or 0, m.rule.id),
             default=None,
         )
+
+
+def _raised(matches: Sequence[Match], last: int | None) -> Sequence[Match]:
+    """Without the ends of launched commands that a chain went on from: what it raised then is what was meant."""
+    firm = [m for m in matches if m.rule.role is not Role.TEARDOWN or m.link == last]
+    return firm if last else matches
 
 
 def _weight(match: Match) -> int:

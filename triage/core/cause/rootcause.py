@@ -21,6 +21,8 @@ from triage.core.events.model import Exit, Message, Trace
 from triage.core.rules.model import FALLBACK, WEAK, Role
 
 ABORT = 6
+ENDING = frozenset({9, 15})
+"""Signals by which Slurm itself ends a step."""
 NEAR = 4 << 10
 """Bytes within which two lines of one stream are about one failure."""
 
@@ -129,6 +131,8 @@ def _aftermath(incident: Incident, live: Sequence[Incident]) -> bool:
     beside = [i for i in live if i.category == "nccl" and not isinstance(i.first.event, Exit)]
     if isinstance(event, Exit):
         number = event.signal or (-event.exitcode if event.exitcode is not None else 0)
+        if event.by == "srun" and number in ENDING and any(i.rule.scheduler for i in live):
+            return True
         return (number == ABORT and bool(beside)) or (
             incident.category == "signal" and _raised(incident, live)
         )

@@ -28,6 +28,7 @@ from triage.schedulers.local.variables import file_name, is_per_task, spread, st
 
 _KILL_WAIT = 5.0
 _USAGE = 1
+_BAD_OPTION = 255
 
 
 class Wrong(Exception):
@@ -158,7 +159,7 @@ def main(folder: str, words: list[str]) -> int:
         step = read_step_command(words, os.environ)
     except Wrong as error:
         print(error, file=sys.stderr)
-        return _USAGE
+        return _BAD_OPTION if "unrecognized" in str(error) else _USAGE
     number = _next_step(Path(folder))
     stop = _Stop()
     with _standard_input() as source:
@@ -171,8 +172,17 @@ def main(folder: str, words: list[str]) -> int:
     for task in tasks:
         for pump in task.pumps:
             pump.join(timeout=2)
+    _let_go_of_output()
     codes = [task.process.returncode for task in tasks]
     return max(code if code >= 0 else 128 - code for code in codes)
+
+
+def _let_go_of_output() -> None:
+    """What a closed pipe does not take any more is no error at the interpreter's end."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _next_step(folder: Path) -> int:
@@ -263,9 +273,11 @@ def _spawn(
 
 
 def _pump(source: IO[bytes], target: IO[bytes], prefix: bytes) -> None:
+    """Copies lines; where nobody reads any more, it still takes them, so that no task waits for ever."""
     for line in source:
-        target.write(prefix + line + (b"" if line.endswith(b"\n") else b"\n"))
-        target.flush()
+        with contextlib.suppress(BrokenPipeError, ValueError):
+            target.write(prefix + line + (b"" if line.endswith(b"\n") else b"\n"))
+            target.flush()
 
 
 def _watch(step: Step, number: int, tasks: Sequence[_Task], stop: _Stop) -> None:
