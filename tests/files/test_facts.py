@@ -29,7 +29,7 @@ def test_what_is_there_exists_and_what_its_parent_lacks_does_not(tmp_path: Path)
     here = machine()
     assert here.exists(str(tmp_path / "data.bin")) is True
     assert here.exists(str(tmp_path / "data.idx")) is False
-    assert here.exists(str(tmp_path / "data.bin" / "below")) is None
+    assert here.exists(str(tmp_path / "data.bin" / "below")) is False
     assert here.exists(f"{tmp_path}/{ABSENT}/data.bin") is None
 
 
@@ -74,10 +74,10 @@ def test_what_is_no_path_is_answered_without_an_error(path: str) -> None:
 
 
 def test_unseen_storage_is_remembered_and_makes_the_machine_foreign(tmp_path: Path) -> None:
-    here = machine(tmp_path)
-    here.exists("/tmp/" + ABSENT)
-    here.exists(f"{tmp_path}/{ABSENT}/deep/file")
-    assert list(here.unseen) == [f"{tmp_path}/{ABSENT}/deep/file"]
+    here = machine(tmp_path, settled=False)
+    for path in (f"/tmp/{ABSENT}", "logs", f"/var/lib/{ABSENT}/deep/file"):
+        assert here.exists(path) is None
+    assert list(here.unseen) == [f"/var/lib/{ABSENT}/deep/file"]
     assert not here.foreign
     here.exists(f"/{ABSENT}/a")
     assert here.foreign

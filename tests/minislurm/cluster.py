@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +27,7 @@ from tests.minislurm.processes import (
     call,
     end,
     free_ports,
+    is_step_daemon,
     of_daemons,
     of_slurm,
     pid_in,
@@ -100,11 +102,16 @@ class MiniSlurm:
             self._await(what)
 
     def lose(self, node: str) -> None:
-        """The node dies: its slurmd, its step daemons and every process of its jobs."""
+        """The node dies: its slurmd, its step daemons and every process of its jobs.
+
+        The step daemons go before the processes that they watch, whose end they would report.
+        """
         self.stop_daemon(node, kill=True)
-        for pid in set(of_slurm(self.conf, node)):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        while pids := set(of_slurm(self.conf, node)):
+            for pid in sorted(pids, key=lambda pid: not is_step_daemon(pid)):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.05)
 
     def enforce(self, on: bool) -> MiniSlurm:
         """The same cluster with limits enforced or not; the controller starts anew."""

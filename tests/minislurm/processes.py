@@ -83,9 +83,10 @@ def of_slurm(conf: Path, node: str | None = None) -> Iterator[int]:
             continue
         if node is not None and f"SLURMD_NODENAME={node}".encode() not in words:
             continue
-        yield int(folder.name)
+        if alive(int(folder.name)):
+            yield int(folder.name)
         parent = _parent(folder)
-        if parent is not None and _name(parent).startswith("slurmstepd"):
+        if parent is not None and is_step_daemon(parent):
             yield parent
 
 
@@ -108,8 +109,8 @@ def _parent(folder: Path) -> int | None:
         return None
 
 
-def _name(pid: int) -> str:
+def is_step_daemon(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/comm").read_text()
+        return Path(f"/proc/{pid}/comm").read_text().startswith("slurmstepd")
     except OSError:
-        return ""
+        return False
