@@ -13,7 +13,7 @@ from triage.core.events.ranges import expand_hosts
 from triage.core.jobs.identity import JobId
 from triage.core.jobs.state import Phase, State
 from triage.core.jobs.submission import Accepted, Refused
-from triage.schedulers.interface import Request
+from triage.schedulers.interface import Request, Scheduler
 from triage.schedulers.local.client import Local
 from triage.schedulers.local.nodes import host_list, is_loopback_name, node_names
 from triage.schedulers.local.plan import NotLocal, plan
@@ -58,6 +58,12 @@ def wait(local: Local, job: JobId, phase: Phase = Phase.ENDED) -> State:
         assert time.monotonic() < end, status
         time.sleep(0.05)
     return status.state
+
+
+def test_it_is_a_scheduler_with_nothing_to_check_against(local: Local) -> None:
+    scheduler: Scheduler = local
+    assert scheduler.site() is None
+    assert scheduler.message_timeout() == 0
 
 
 def test_directives_and_options_are_read_as_sbatch_reads_them() -> None:

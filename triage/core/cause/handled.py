@@ -7,7 +7,8 @@ import math
 from triage.core.cause.clock import SKEW
 from triage.core.cause.incident import Occurrence
 from triage.core.cause.joblog import JobLog
-from triage.core.cause.timeline import FINISHED, Sign
+from triage.core.cause.signs import Sign
+from triage.core.cause.timeline import FINISHED
 from triage.core.events.model import Trace
 
 STEPS = 2
@@ -20,42 +21,23 @@ def survived(o: Occurrence, job: JobLog) -> str | None:
         return None
     if isinstance(o.event, Trace) and o.event.style == "ignored":
         return "Python itself ignored it"
-    behind = _behind(o, job)
-    if any(s.progress.kind == "success" for s in behind):
+    behind = _Behind(o, job)
+    if behind.shows(frozenset({"success"})):
         return "the run reported success after it"
-    if _died(o, job):
+    if o.where.rank in job.ranks_failed:
         return None
     failing = bool(job.failing_exits())
     if _succeeded(job):
         return "the run reported success"
-    if not failing and any(s.progress.kind in FINISHED for s in behind):
+    if not failing and behind.shows(FINISHED):
         return "training finished after it"
-    later = [s for s in behind if s.time is not None and s.time > _over_by(o, s) + SKEW]
-    steps = later if failing else behind
-    if _steps(steps) >= STEPS:
-        return f"training went on after it ({_last(steps)})"
-    return None
+    last = behind.went_on(surely=failing)
+    return None if last is None else f"training went on after it ({_told(last)})"
 
 
-def _over_by(o: Occurrence, sign: Sign) -> float:
-    """A time by which it had happened, as far as this sign can be compared with it: lines behind it in its own stream
-    that are stamped later than the lines before it were written after it."""
-    return o.bounds.lo if sign.progress.span.source == o.event.span.source else o.bounds.hi
-
-
-def _steps(signs: list[Sign]) -> int:
-    return sum(s.progress.kind == "iteration" for s in signs)
-
-
-def _last(signs: list[Sign]) -> str:
-    last = signs[-1].progress
+def _told(sign: Sign) -> str:
+    last = sign.progress
     return f"iteration {last.iteration}" if last.iteration is not None else last.kind
-
-
-def _died(o: Occurrence, job: JobLog) -> bool:
-    return o.where.rank is not None and any(
-        e.where.rank == o.where.rank and e.failing for e in job.exits if not e.exit.victim
-    )
 
 
 def _succeeded(job: JobLog) -> bool:
@@ -63,12 +45,30 @@ def _succeeded(job: JobLog) -> bool:
     return done is not None and done.progress.kind == "success" and not job.failing_exits()
 
 
-def _behind(o: Occurrence, job: JobLog) -> list[Sign]:
-    """Signs of life that come after it: in its own stream, or by the clock."""
-    own = job.timeline.after(o.event.span.source, o.event.span.last)
-    own = [s for s in own if s.time is None or not math.isfinite(o.bounds.lo) or s.time >= o.bounds.lo - SKEW]
-    if not math.isfinite(o.bounds.hi):
-        return own
-    source = o.event.span.source
-    others = [s for s in job.timeline.later_than(o.bounds.hi + SKEW) if s.progress.span.source != source]
-    return [*own, *others]
+class _Behind:
+    """Signs of life that come after an occurrence: in its own stream, or by the clock."""
+
+    def __init__(self, o: Occurrence, job: JobLog) -> None:
+        self._source, self._lo = o.event.span.source, o.bounds.lo
+        own = job.timeline.after(self._source, o.event.span.last)
+        known = math.isfinite(self._lo)
+        self._own = [s for s in own if s.time is None or not known or s.time >= self._lo - SKEW]
+        self._others = job.timeline.elsewhere
+        self._after = o.bounds.hi + SKEW if math.isfinite(o.bounds.hi) else math.inf
+
+    def shows(self, kinds: frozenset[str]) -> bool:
+        """Whether one of these announcements is among them."""
+        return any(s.progress.kind in kinds for s in self._own) or self._others.shows(
+            kinds, self._after, self._source
+        )
+
+    def went_on(self, *, surely: bool) -> Sign | None:
+        """The last sign, if there are iterations enough. Surely: by stamps alone. It is over when others show a time
+        behind its bounds, and in its own stream already when lines behind it are stamped later than those before it."""
+        own = self._own
+        if surely:
+            own = [s for s in own if s.time is not None and s.time > self._lo + SKEW]
+        steps = sum(s.progress.kind == "iteration" for s in own)
+        if steps + self._others.iterations(self._after, self._source) < STEPS:
+            return None
+        return self._others.last(self._after, self._source) or own[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from triage.core.cause.clock import Bounds, Clock
 from triage.core.cause.incident import Incident, Occurrence
@@ -49,8 +50,10 @@ class SeenCollective:
     bounds: Bounds
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JobLog:
+    """Without slots: what is asked for each failure is computed once."""
+
     sources: Sequence[Source]
     world: World
     clock: Clock
@@ -70,5 +73,14 @@ class JobLog:
     words: Sequence[tuple[Words, Where]] = ()
     """Plain lines right before reports of failures."""
 
-    def failing_exits(self) -> list[ResolvedExit]:
+    def failing_exits(self) -> Sequence[ResolvedExit]:
+        return self._failing
+
+    @cached_property
+    def _failing(self) -> list[ResolvedExit]:
         return [e for e in self.exits if e.failing]
+
+    @cached_property
+    def ranks_failed(self) -> frozenset[int]:
+        """Ranks that their launcher saw end by themselves, and not well."""
+        return frozenset(e.where.rank for e in self._failing if e.where.rank is not None)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import median
 
 from triage.core.cause.clock import Clock
+from triage.core.cause.signs import Elsewhere, Sign
 from triage.core.events.model import Event, Progress
 
 FINISHED = frozenset({"done", "success"})
@@ -16,20 +20,18 @@ SILENCE = 300.0
 SILENT_GAPS = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Sign:
-    """One sign of life."""
-
-    progress: Progress
-    time: float | None
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Timeline:
+    """Without slots: what is asked for each failure is computed once."""
+
     signs: tuple[Sign, ...]
     """In the order of each source's lines."""
 
-    @property
+    @cached_property
+    def elsewhere(self) -> Elsewhere:
+        return Elsewhere(self.signs)
+
+    @cached_property
     def last(self) -> Sign | None:
         """The latest stamped one, else the one with the highest iteration."""
         best: Sign | None = None
@@ -38,16 +40,20 @@ class Timeline:
                 best = sign
         return best
 
-    @property
+    @cached_property
     def finished(self) -> Sign | None:
         return next((s for s in reversed(self.signs) if s.progress.kind in FINISHED), None)
 
-    @property
+    @cached_property
     def iterations(self) -> int:
         return sum(s.progress.iteration is not None for s in self.signs)
 
     def gap(self) -> float | None:
         """Median seconds between stamped iteration lines of one source."""
+        return self._gap
+
+    @cached_property
+    def _gap(self) -> float | None:
         gaps: list[float] = []
         previous: Sign | None = None
         for sign in self.signs:
@@ -65,8 +71,12 @@ class Timeline:
 
     def silent_before(self, time: float) -> float | None:
         """Seconds between the last stamped sign of life and `time`; None where no sign is stamped."""
-        times = [s.time for s in self.signs if s.time is not None and s.time <= time]
-        return time - max(times) if times else None
+        at = bisect_right(self._times, time)
+        return time - self._times[at - 1] if at else None
+
+    @cached_property
+    def _times(self) -> list[float]:
+        return sorted(s.time for s in self.signs if s.time is not None)
 
     def is_hang(self, silence: float) -> bool:
         """Silence longer than the longer of five minutes and ten times the usual gap."""
@@ -74,10 +84,15 @@ class Timeline:
 
     def after(self, source: int, offset: int) -> list[Sign]:
         """Signs that the same source shows behind an offset."""
-        return [s for s in self.signs if s.progress.span.source == source and s.progress.span.first >= offset]
+        signs = self._of_source.get(source, [])
+        return signs[bisect_left(signs, offset, key=lambda s: s.progress.span.first) :]
 
-    def later_than(self, time: float) -> list[Sign]:
-        return [s for s in self.signs if s.time is not None and s.time > time]
+    @cached_property
+    def _of_source(self) -> dict[int, list[Sign]]:
+        found: dict[int, list[Sign]] = defaultdict(list)
+        for sign in self.signs:
+            found[sign.progress.span.source].append(sign)
+        return found
 
 
 def _lateness(sign: Sign) -> tuple[bool, float, int]:

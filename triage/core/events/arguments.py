@@ -8,7 +8,7 @@ elastic/agent/server/api.py, lightning fabric/utilities/distributed.py, nccl src
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 
 from triage.core.events.commands import LIMIT, command_facts, is_command, json_facts, list_facts
@@ -59,7 +59,9 @@ class _Dump:
     gap: int = 0
 
 
-def extract_facts(stream: Sequence[Record], source: int) -> tuple[list[Event], list[Record]]:
+def extract_facts(
+    stream: Sequence[Record], source: int, worth: Container[int] | None = None
+) -> tuple[list[Event], list[Record]]:
     """Facts of one stream. Dumps and echoed commands are consumed; lines with another meaning stay."""
     events: list[Event] = []
     rest: list[Record] = []
@@ -67,6 +69,10 @@ def extract_facts(stream: Sequence[Record], source: int) -> tuple[list[Event], l
     index = 0
     while index < len(stream):
         record = stream[index]
+        if dump is None and worth is not None and record.offset not in worth and record.text[:1] != " ":
+            rest.append(record)
+            index += 1
+            continue
         entry = _dump_entry(record)
         if entry is not None:
             dump = dump or _Dump(record, record)
@@ -314,12 +320,7 @@ _FORMS: tuple[tuple[str, tuple[str, ...], bool, Callable[[str], dict[str, int] |
     ("yaml", ENTRY_WORDS, False, entry_sizes),
     ("iteration", CHECK_WORDS, False, stated_sizes),
 )  # fmt: skip
-_WORTH = re.compile(
-    "|".join(
-        [
-            "--",
-            *map(re.escape, ACCELERATE_WORDS),
-            *(re.escape(literal) for form in _FORMS for literal in form[1]),
-        ]
-    )
-)
+_WORDS = ("--", *ACCELERATE_WORDS, *(literal for form in _FORMS for literal in form[1]))
+_WORTH = re.compile("|".join(map(re.escape, _WORDS)))
+WORDS = (*_WORDS, "arguments -")
+"""One of these stands in every line that is read, but for the entries of a dump, which begin with a blank."""

@@ -8,7 +8,7 @@ and leaves them to their own reader. Formats: torch/distributed/elastic/agent/se
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 
 from triage.core.events.model import Event, Mark
@@ -32,7 +32,7 @@ _STARTS = (
 )
 _SAME_REQUEUE = 64
 """Records within which the lines of a job, its steps and its nodes announce one requeue."""
-_WORTH = (
+WORDS = (
     "estart",
     "equeue",
     "REQUEUE",
@@ -44,6 +44,7 @@ _WORTH = (
     " arguments -",
     "launch configs",
 )
+"""One of these stands in every line that is read."""
 
 
 @dataclass(slots=True)
@@ -56,14 +57,19 @@ class _State:
     """Number of the record that last announced a requeue."""
 
 
-def extract_marks(stream: Sequence[Record], source: int) -> tuple[list[Event], list[Record]]:
+def extract_marks(
+    stream: Sequence[Record], source: int, worth: Container[int] | None = None
+) -> tuple[list[Event], list[Record]]:
     """Marks in order; only lines that announce nothing but an attempt's number are consumed."""
     events: list[Event] = []
     rest: list[Record] = []
     state = _State()
     for number, record in enumerate(stream):
+        if worth is not None and record.offset not in worth:
+            rest.append(record)
+            continue
         text = record.text[:_LIMIT]
-        if not any(word in text for word in _WORTH):
+        if not any(word in text for word in WORDS):
             rest.append(record)
             continue
         mark, consumed = _read(record, number, source, state)

@@ -97,6 +97,13 @@ TABLE: tuple[tuple[str, Parse], ...] = (
 )
 
 
+WORDS = (
+    " ranks:", "Not all ranks joining collective", "Input/output mismatch in the collective", "Collective sequence number: ",
+    "missed FR dumps",
+)  # fmt: skip
+"""One of these stands in every line with which a report begins."""
+
+
 @dataclass
 class Report:
     """State of a report that goes over several lines."""
@@ -139,6 +146,11 @@ class Report:
                 self.fields.setdefault(found[1], found[2])
             if self.lines >= self.REACH:
                 yield from self.finish()
+
+    @property
+    def open(self) -> bool:
+        """Whether the next lines may belong to it whatever they say."""
+        return self.seq is not None or self.draft is not None
 
     def finish(self) -> Iterator[Collective]:
         """The event of an fr_trace summary that was still open."""

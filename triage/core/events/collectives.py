@@ -8,7 +8,7 @@ Wordings: torch 1.10 to 2.13, `torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp`
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 
 from triage.core.events import collective_peers as peers
@@ -94,7 +94,13 @@ TABLE: tuple[tuple[str, Parse], ...] = (
 """A text that holds the literal is given to the function; a line may give several events."""
 
 
-def extract_collectives(stream: Sequence[Record], source: int) -> tuple[list[Collective], list[Record]]:
+WORDS = (*(literal for literal, _ in TABLE), *reports.WORDS)
+"""One of these stands in every line that is read, but for those with a group's name and those inside a report."""
+
+
+def extract_collectives(
+    stream: Sequence[Record], source: int, worth: Container[int] | None = None
+) -> tuple[list[Collective], list[Record]]:
     """The events of one demuxed stream, in order, and the records unchanged: rules match these lines too.
 
     Tracebacks need not be taken out before: an exception's message counts like a logged line."""
@@ -102,6 +108,8 @@ def extract_collectives(stream: Sequence[Record], source: int) -> tuple[list[Col
     known: set[tuple[object, ...]] = set()
     report = reports.Report()
     for record in stream:
+        if worth is not None and record.offset not in worth and not report.open and not _names_group(record):
+            continue
         for event in _events_of(record, source, report):
             key = _identity(event)
             if key not in known and len(events) < MAX_EVENTS:
@@ -136,6 +144,10 @@ def _events_of(record: Record, source: int, report: reports.Report) -> Iterator[
     if not matched and record.tags.rank is not None and draft.group:
         yield draft.event("member", ranks=(record.tags.rank,))
     yield from report.feed(draft)
+
+
+def _names_group(record: Record) -> bool:
+    return "[PG " in record.raw or "[PG " in record.text
 
 
 def _identity(event: Collective) -> tuple[object, ...]:

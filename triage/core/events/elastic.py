@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import signal as signals
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -43,10 +43,22 @@ _FORCED = re.compile(
 )
 
 
-def extract_elastic(stream: Sequence[Record], source: int) -> tuple[list[Event], list[Record]]:
+WORDS = (
+    "Failures:", "Root Cause", "exitcode", "(local_rank: ", "Child process", "closing signal", "forcefully exiting",
+)  # fmt: skip
+"""One of these stands in every line that is read outside of a block, but for the time with which an entry begins."""
+
+
+def extract_elastic(
+    stream: Sequence[Record], source: int, worth: Container[int] | None = None
+) -> tuple[list[Event], list[Record]]:
     """Exits from torchrun's lines; a worker's traceback inside a summary stays among the records."""
     reader = _Reader(source)
-    rest = [record for record in stream if not reader.take(record)]
+    rest = [
+        record
+        for record in stream
+        if not (worth is None or record.offset in worth or reader.goes_on(record)) or not reader.take(record)
+    ]
     reader.flush()
     return reader.events, rest
 
@@ -87,6 +99,10 @@ class _Reader:
     in_traceback: bool = False
     foreign: int = 0
     entry: _Entry | None = None
+
+    def goes_on(self, record: Record) -> bool:
+        """Whether the record has to be read whatever words it holds."""
+        return self.in_block or self.entry is not None or record.text.lstrip().startswith("time")
 
     def take(self, record: Record) -> bool:
         """Whether the record is torchrun's own line and needs no other reader."""

@@ -9,7 +9,7 @@ describe`, Kubeflow's training operator (`ExitedWithCode` events), sagemaker_tra
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 
 from triage.core.events.elastic import signal_number, signal_of
@@ -82,10 +82,17 @@ _LISTED = 1 << 17
 """Hosts and tasks that the lists of one batch of lines hold in all; lists beyond keep their first."""
 
 
-def extract_exits(stream: Sequence[Record], source: int) -> tuple[list[Event], list[Record]]:
+def extract_exits(
+    stream: Sequence[Record], source: int, worth: Container[int] | None = None
+) -> tuple[list[Event], list[Record]]:
     """Exits of one stream. Lines that are an exit and nothing else are consumed, exception lines stay."""
     reader = _Reader(source)
-    rest = [record for record in stream if not reader.take(record)]
+    rest = [
+        record
+        for record in stream
+        if not (worth is None or record.offset in worth or reader.pending is not None)
+        or not reader.take(record)
+    ]
     reader.flush()
     return reader.events, rest
 
@@ -349,3 +356,5 @@ _STEPS: tuple[Step, ...] = (
     (("flux-job: ",), True, False, _flux),
     (("exited with",), False, False, _container),
 )
+WORDS = tuple(literal for literals, *_ in _STEPS for literal in literals)
+"""One of these stands in every line that is read, but for those that complete an announcement."""

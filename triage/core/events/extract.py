@@ -6,6 +6,16 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from triage.core.events import (
+    arguments,
+    attempts,
+    collectives,
+    elastic,
+    exits,
+    hosts,
+    progress,
+    traceback,
+)
 from triage.core.events.arguments import artifact_sizes, extract_facts
 from triage.core.events.attempts import extract_marks
 from triage.core.events.collectives import extract_collectives
@@ -17,12 +27,27 @@ from triage.core.events.messages import last_words, message_of, messages_of
 from triage.core.events.model import Event, Facts, Interval, Message, Progress, Span, Trace
 from triage.core.events.progress import extract_progress
 from triage.core.events.traceback import extract_traces
+from triage.core.events.worth import Worth
 from triage.core.logs.anchors import ANCHORS
 from triage.core.logs.demux import streams
 from triage.core.logs.line import decode_lines
 from triage.core.logs.record import Record, Stamp
 from triage.core.logs.records import to_records
 from triage.core.logs.regions import AFTER_FRAME, AROUND_TRACEBACK, HEAD, Region
+
+
+_WORTH = Worth(
+    {
+        "attempts": attempts.WORDS,
+        "arguments": arguments.WORDS,
+        "hosts": hosts.WORDS,
+        "traceback": traceback.WORDS,
+        "elastic": elastic.WORDS,
+        "exits": exits.WORDS,
+        "progress": progress.WORDS,
+        "collectives": collectives.WORDS,
+    }
+)
 
 
 def events_of(index: int, regions: Iterable[Region]) -> list[Event]:
@@ -51,17 +76,18 @@ def artifact_event(index: int, text: str) -> Facts | None:
 
 
 def _stream_events(stream: Sequence[Record], index: int) -> list[Event]:
-    marks, rest = extract_marks(stream, index)
-    facts, rest = extract_facts(rest, index)
-    facts = [*facts, *extract_hosts(stream, index)]
+    worth = _WORTH.of(stream)
+    marks, rest = extract_marks(stream, index, worth["attempts"])
+    facts, rest = extract_facts(rest, index, worth["arguments"])
+    facts = [*facts, *extract_hosts(stream, index, worth["hosts"])]
     found: list[Event] = [*marks, *(event for event in facts if _counts(event, stream))]
-    traces, rest = extract_traces(rest, index)
+    traces, rest = extract_traces(rest, index, worth["traceback"])
     found.extend(traces)
-    for extract in (extract_elastic, extract_exits, extract_progress):
-        events, rest = extract(rest, index)
+    for extract, reader in ((extract_elastic, "elastic"), (extract_exits, "exits"), (extract_progress, "progress")):
+        events, rest = extract(rest, index, worth[reader])
         found.extend(events)
     found.extend(_also_messages(found, stream, index))
-    collectives, _ = extract_collectives(stream, index)
+    collectives, _ = extract_collectives(stream, index, worth["collectives"])
     found.extend(collectives)
     found.extend(messages_of(rest, index))
     return found

@@ -21,6 +21,8 @@ _BETWEEN_RE = re.compile(
     r"\Z|\s*\Z|Python runtime state: |\s*\.\.\.|  <no Python frame>|  <invalid frame>|  <tstate|  Garbage-collecting"
     r"|Current thread's C stack trace|  Binary file "
 )
+WORDS = ("Fatal Python error: ", "Timeout (", "(most recent call first):")
+"""One of these stands in every line with which a dump begins."""
 _MODULES_RE = re.compile(r"Extension modules: ")
 
 

@@ -8,7 +8,7 @@ Formats: what scripts echo of Slurm's environment (`SLURM_JOB_NODELIST=gpu[01-04
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from triage.core.events.model import Facts
 from triage.core.events.place import place
@@ -30,16 +30,23 @@ _ENTRY = re.compile(r"'([\w.-]{1,120})': \[([\d, ]{1,2000})\]")
 _SPAWNED = re.compile(
     r"\bprocess (?P<pid>\d{1,10}) spawned with command: \[.{0,8000}?['\"]--local[_-]rank=(?P<local_rank>\d{1,6})['\"]"
 )
+WORDS = ("global_rank_mapping=", "spawned with command: [", "NODELIST", "NODENAME=", "ode", " on ", "starting on")
+"""One of these stands in every line that is read, but for those that begin with the word host or node."""
 _LONGEST = 65_536
 _LIST = 10_000
+_FIRST = frozenset("hHnN")
 
 
-def extract_hosts(stream: Sequence[Record], source: int) -> list[Facts]:
+def extract_hosts(
+    stream: Sequence[Record], source: int, worth: Container[int] | None = None
+) -> list[Facts]:
     """`Facts` with the one value `host`, a `nodelist`, the ranks `placed` on hosts, or `pid` and `local_rank` of a process
     that a launcher starts; the records stay for others."""
     found: list[Facts] = []
     for record in stream:
         text = record.text
+        if worth is not None and record.offset not in worth and text[:1] not in _FIRST:
+            continue
         if "global_rank_mapping=" in text and len(text) <= _LONGEST:
             found.extend(_mapping(record, source))
         elif "spawned with command: [" in text and (spawned := _SPAWNED.search(text[:_LIST])):

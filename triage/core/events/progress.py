@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field, replace
 
 from triage.core.events.model import Event, Progress
@@ -38,12 +38,14 @@ _GLUED = re.compile(r"Traceback \(|slurmstepd|srun: |\*\*\* |[Ee]rror\b|[Ee]rror
 """Another writer's text on the same physical line: the record is left to the other readers as well."""
 
 
-def extract_progress(stream: Sequence[Record], source: int) -> tuple[list[Event], list[Record]]:
+def extract_progress(
+    stream: Sequence[Record], source: int, worth: Container[int] | None = None
+) -> tuple[list[Event], list[Record]]:
     """Progress events; a record that carries more than its progress text is also handed on."""
     events: list[Event] = []
     rest: list[Record] = []
     for record in stream:
-        reading = _read(record)
+        reading = _read(record) if worth is None or record.offset in worth else None
         if reading is None:
             rest.append(record)
             continue
@@ -250,6 +252,9 @@ _FORMS: tuple[tuple[tuple[str, ...], _Reader], ...] = (
     (("Training epoch ",), _nemo),
     (_ANNOUNCED_LITERALS, _announced),
 )
+_GENERIC_LITERALS = ("oss", "tep", "ter", "atch", "pdate")
+WORDS = (":::MLLOG", *(literal for literals, _ in _FORMS for literal in literals), *_GENERIC_LITERALS)
+"""One of these stands in every line that shows progress."""
 
 _STEP = re.compile(
     r"(?<![\w.-])(?:global[_ ]?step|total[_ ]step|step|iter|iteration|num_updates|update|batch)s?\b\"?\s{0,3}[:=#]?\s{0,3}[\[\"]?"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
 from triage.core.events import boxes, faulthandler
@@ -85,15 +85,23 @@ class _Stream:
         return self.records[self.stamped[position]].stamp if 0 <= position < len(self.stamped) else None
 
 
-def extract_traces(stream: Sequence[Record], source: int) -> tuple[list[Trace], list[Record]]:
+WORDS = ("Traceback (most", 'File "', "RemoteTraceback:", *faulthandler.WORDS)
+"""One of these stands in every line with which a traceback is found."""
+
+
+def extract_traces(
+    stream: Sequence[Record], source: int, worth: Container[int] | None = None
+) -> tuple[list[Trace], list[Record]]:
     """Traces in one stream's records, in order of their first line, and the records that belong to none."""
+    if worth is not None and not any(record.offset in worth for record in stream):
+        return [], list(stream)
     state = _Stream(stream, source)
     traces: list[Trace] = []
     zone = Zone(0, 0, woven=False)
     index = 0
     while index < len(stream):
         text = stream[index].text
-        if state.used[index]:
+        if state.used[index] or (worth is not None and stream[index].offset not in worth):
             index += 1
             continue
         if HEADER in text or 'File "' in text:
