@@ -8,6 +8,7 @@ from triage.core.cause.verdict import Verdict
 from triage.errors import (
     ConfigError,
     InputError,
+    RefusedError,
     RuleError,
     SchedulerError,
     StoreError,
@@ -48,6 +49,7 @@ _BY_ERROR: tuple[tuple[type[TriageError], ExitCode], ...] = (
     (ConfigError, ExitCode.USAGE),
     (RuleError, ExitCode.USAGE),
     (InputError, ExitCode.NO_INPUT),
+    (RefusedError, ExitCode.REFUSED),
     (SchedulerError, ExitCode.NO_SCHEDULER),
     (StoreError, ExitCode.NO_STORE),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 
@@ -298,7 +299,10 @@ def _who(outcome: Outcome, root: Root | None) -> tuple[Reason, ...]:
 
 def _torchrun_says(job: JobLog, root: Root | None) -> tuple[Reason, ...]:
     """Where a launcher's summary names another rank as the first failure, say why it is overruled."""
-    named = [e for e in job.exits if e.exit.first and e.exit.by == "torchrun" and e.where.rank is not None]
+    named = sorted(
+        (e for e in job.exits if e.exit.first and e.exit.by == "torchrun" and e.where.rank is not None),
+        key=lambda e: (e.time if e.time is not None else math.inf, e.where.rank or 0),
+    )
     if not named or root is None or root.rank is None:
         return ()
     agreeing = [e for e in named if e.where.rank == root.rank]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from triage.core.cause.clock import Bounds
 from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.joblog import JobLog, Reason, ResolvedExit
@@ -10,7 +12,7 @@ from triage.core.cause.rootcause import Selection
 from triage.core.rules.model import On, Role, Rule
 
 
-def unknown_exit(job: JobLog, selection: Selection, bad: list[ResolvedExit]) -> Outcome:
+def unknown_exit(job: JobLog, selection: Selection, bad: Sequence[ResolvedExit]) -> Outcome:
     """A process ended badly and nothing says why."""
     first = min(
         bad,

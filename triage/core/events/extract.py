@@ -35,7 +35,6 @@ from triage.core.logs.record import Record, Stamp
 from triage.core.logs.records import to_records
 from triage.core.logs.regions import AFTER_FRAME, AROUND_TRACEBACK, HEAD, Region
 
-
 _WORTH = Worth(
     {
         "attempts": attempts.WORDS,
@@ -83,7 +82,11 @@ def _stream_events(stream: Sequence[Record], index: int) -> list[Event]:
     found: list[Event] = [*marks, *(event for event in facts if _counts(event, stream))]
     traces, rest = extract_traces(rest, index, worth["traceback"])
     found.extend(traces)
-    for extract, reader in ((extract_elastic, "elastic"), (extract_exits, "exits"), (extract_progress, "progress")):
+    for extract, reader in (
+        (extract_elastic, "elastic"),
+        (extract_exits, "exits"),
+        (extract_progress, "progress"),
+    ):
         events, rest = extract(rest, index, worth[reader])
         found.extend(events)
     found.extend(_also_messages(found, stream, index))

@@ -30,16 +30,22 @@ _ENTRY = re.compile(r"'([\w.-]{1,120})': \[([\d, ]{1,2000})\]")
 _SPAWNED = re.compile(
     r"\bprocess (?P<pid>\d{1,10}) spawned with command: \[.{0,8000}?['\"]--local[_-]rank=(?P<local_rank>\d{1,6})['\"]"
 )
-WORDS = ("global_rank_mapping=", "spawned with command: [", "NODELIST", "NODENAME=", "ode", " on ", "starting on")
+WORDS = (
+    "global_rank_mapping=",
+    "spawned with command: [",
+    "NODELIST",
+    "NODENAME=",
+    "ode",
+    " on ",
+    "starting on",
+)
 """One of these stands in every line that is read, but for those that begin with the word host or node."""
 _LONGEST = 65_536
 _LIST = 10_000
 _FIRST = frozenset("hHnN")
 
 
-def extract_hosts(
-    stream: Sequence[Record], source: int, worth: Container[int] | None = None
-) -> list[Facts]:
+def extract_hosts(stream: Sequence[Record], source: int, worth: Container[int] | None = None) -> list[Facts]:
     """`Facts` with the one value `host`, a `nodelist`, the ranks `placed` on hosts, or `pid` and `local_rank` of a process
     that a launcher starts; the records stay for others."""
     found: list[Facts] = []

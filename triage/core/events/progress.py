@@ -127,7 +127,12 @@ _ANNOUNCED: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("saved", re.compile(r"^\W*Finished saving the checkpoint\b.* in [\d.]+ seconds")),
     ("done", re.compile(r"^\W*`Trainer\.fit` stopped: `max_(?:steps|epochs|time)=.{1,40}` reached")),
     ("success", re.compile(r"^\W*success count == \d+ -> stop running")),
-    ("done", re.compile(r"^\W*[Tt]raining (?:is )?(?:completed?|done|finished)\b[\s.!]*(?:Do not forget to share.*|in [\d.]+ ?\w+\.?)?$")),
+    (
+        "done",
+        re.compile(
+            r"^\W*[Tt]raining (?:is )?(?:completed?|done|finished)\b[\s.!]*(?:Do not forget to share.*|in [\d.]+ ?\w+\.?)?$"
+        ),
+    ),
     ("done", re.compile(r"^\W*(?:\w+ \| )*done training in [\d.]+ seconds")),
 )
 _ANNOUNCED_LITERALS = (
