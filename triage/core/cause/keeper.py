@@ -6,6 +6,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from triage.core.cause.clock import dated
 from triage.core.events.model import Collective, Event, Exit, Facts, Mark, Message, Progress, Trace, Words
@@ -21,6 +22,7 @@ KINDS = 20_000
 """Different events of one source that are kept apart."""
 
 _WARNING = re.compile(r"\b[A-Z]\w*Warning: ")
+_MATCHED = (Trace, Message, Exit)
 _DIGITS = re.compile(r"\d+")
 
 
@@ -65,6 +67,8 @@ class Keeper:
     stamps: deque[Stamp] = field(default_factory=lambda: deque(maxlen=STAMPS_KEPT))
     """The latest stamps, of whatever lines."""
     lines_kept: int = 0
+    _writer: Tags | None = None
+    """Of the latest event: most have the same tags as the one before."""
     _first: dict[object, list[Kept]] = field(default_factory=dict)
     _last: dict[object, Kept] = field(default_factory=dict)
     _steps: list[Progress] = field(default_factory=list)
@@ -79,8 +83,9 @@ class Keeper:
                     self._steps[: len(self._steps) - STEPS_KEPT] = []
                 continue
             matches: Sequence[Match] = ()
-            if isinstance(event, Trace | Message | Exit):
-                matches = _believed(event, self.engine.match(event))
+            if isinstance(event, _MATCHED):
+                matches = self.engine.match(event)
+                matches = _believed(event, matches) if matches else matches
                 if not matches and isinstance(event, Message):
                     continue
             self._keep(_key(event, matches), Kept(event, tuple(matches)))
@@ -93,9 +98,9 @@ class Keeper:
         return sorted(found, key=lambda k: (k.event.span.first, k.event.span.last))
 
     def _see(self, event: Event) -> None:
-        tags = event.tags
-        if len(self.tags) < 100_000:
-            self.tags.add(Tags(tags.rank, tags.local_rank, tags.task, tags.node, None, tags.device, None))
+        if event.tags is not self._writer and len(self.tags) < 100_000:
+            self._writer = event.tags
+            self.tags.add(_of_process(event.tags))
         at = event.when.at
         if at is not None and at.seconds is not None and not at.utc:
             self.last_stamp = at
@@ -112,6 +117,12 @@ class Keeper:
             group.append(kept)
         else:
             self._last[key] = kept
+
+
+@lru_cache(maxsize=4096)
+def _of_process(tags: Tags) -> Tags:
+    """Without what changes from line to line."""
+    return Tags(tags.rank, tags.local_rank, tags.task, tags.node, None, tags.device, None)
 
 
 def _believed(event: Event, matches: Sequence[Match]) -> Sequence[Match]:

@@ -58,7 +58,7 @@ def events_of(index: int, regions: Iterable[Region]) -> list[Event]:
         found.extend(_stream_events(stream, index))
     stamps = _Stamps(records)
     found.extend(last_words(found))
-    timed = [replace(event, when=stamps.around(event)) for event in found]
+    timed = [_at(event, stamps.around(event)) for event in found]
     timed.sort(key=lambda e: (e.span.first, e.span.last))
     return timed
 
@@ -115,6 +115,15 @@ def _counts(event: Event, stream: Sequence[Record]) -> bool:
     return False
 
 
+def _at(event: Event, when: Interval) -> Event:
+    """The event, its time bounded. Messages are most of all events, and cheaper to make anew than by `replace`."""
+    if event.when is when:
+        return event
+    if type(event) is Message:
+        return Message(event.span, event.tags, when, event.text, event.level, event.dialect, event.origin)
+    return replace(event, when=when)
+
+
 class _Stamps:
     """The stamped records of a batch, to bound what carries no time itself."""
 
@@ -126,7 +135,7 @@ class _Stamps:
 
     def around(self, event: Event) -> Interval:
         if event.when.at is not None and event.when.at.seconds is not None:
-            return Interval(at=event.when.at)
+            return event.when if event.when.after is event.when.before is None else Interval(at=event.when.at)
         after = _last(self._before, event.span.first, event.span.first - AROUND_TRACEBACK)
         before = _first(self._after, event.span.last, event.span.last + AFTER_FRAME)
         return Interval(after=after, before=before)

@@ -18,7 +18,7 @@ BEAM = 1_000
 class Budget:
     """States that searches in one stream may still look at; a hostile stream must not cost more."""
 
-    left: int = 150_000
+    left: int = 600_000
 
 
 def common_path(cut: Sequence[Piece], budget: Budget) -> list[Key] | None:

@@ -35,6 +35,7 @@ class _Reading:
 _Reader = Callable[[str], _Reading | None]
 
 _GLUED = re.compile(r"Traceback \(|slurmstepd|srun: |\*\*\* |[Ee]rror\b|[Ee]rror:|\w(?:Error|Exception)\b|│")
+_GLUED_WORDS = ("Traceback (", "slurmstepd", "srun: ", "*** ", "rror", "xception", "│")
 """Another writer's text on the same physical line: the record is left to the other readers as well."""
 
 
@@ -64,9 +65,13 @@ def extract_progress(
                 form=reading.form,
             )
         )
-        if reading.form == "glued" or _GLUED.search(record.text[:_LIMIT]):
+        if reading.form == "glued" or _is_glued(record.text[:_LIMIT]):
             rest.append(record)
     return events, rest
+
+
+def _is_glued(text: str) -> bool:
+    return any(word in text for word in _GLUED_WORDS) and _GLUED.search(text) is not None
 
 
 def _read(record: Record) -> _Reading | None:

@@ -25,7 +25,7 @@ def positive(pairs: Iterable[tuple[str, str]]) -> dict[str, int]:
 
 NAMED_WORDS = (
     "MEMBER: ", "distributed processes", "orld size", "world_rank=", "dist_world_size", "GPUs determined", "local_rank: ",
-    "num_local_procs", "batch size", "optimization steps", "CONFIG: ", "nproc_per_node", "_nodes ", '"key": "', "mesh_device ",
+    "num_local_procs", "batch size per device", "train batch size (w", "global batch size ", "optimization steps", "CONFIG: ", "nproc_per_node", "_nodes ", '"key": "', "mesh_device ",
     "GPU number: ", "based_barrier_key:1 ", ", total ", "--num_processes`", "--num_machines`",
 )  # fmt: skip
 _NAMED: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (

@@ -138,12 +138,12 @@ class Weaver:
         for piece, _ in self.moves:
             following: dict[object, _State] = {}
             for state in states:
-                self.budget.left -= 1 + len(state.strands) // 8
+                self.budget.left -= 1 + len(state.strands) + len(state.known) // 16
                 for option in self._options(state, piece):
                     key = (tuple(strand.alike() for strand in option.strands), option.last)
                     if key not in following or following[key].score < option.score:
                         following[key] = option
-            width = WIDTH if self.budget.left > 0 else 2
+            width = WIDTH if self.budget.left > 0 else 1
             states = sorted(following.values(), key=lambda state: -state.score)[:width]
         best = max(states, key=self._final)
         self.codes = self.codes | {
@@ -177,7 +177,8 @@ class Weaver:
             known = state.known
             if piece.kind == "code" and moved.frame is not None:
                 score += _agrees(known, moved.frame, piece.text)
-                known = {**known, moved.frame: piece.text, piece.text: moved.frame}
+                if self.budget.left > 0:
+                    known = {**known, moved.frame: piece.text, piece.text: moved.frame}
             yield _State(
                 (*state.strands[:index], moved, *state.strands[index + 1 :]),
                 strand.number,
@@ -229,7 +230,7 @@ class Weaver:
             return 5.0 if short in code else -2.0 if other else 2.5
         if re.match(r"assert\b", code):
             return 5.0 if short == "AssertionError" else -4.0
-        called = set(_NAMES_RE.findall(code)) & self.functions
+        called = set(_NAMES_RE.findall(code[:300])) & self.functions
         return -1.0 if called else 1.0
 
     def _strands(self, state: _State) -> list[Strand]:

@@ -168,11 +168,12 @@ class _Table:
             from ahocorasick_rs import AhoCorasick
 
             self._automaton = AhoCorasick(self._literals)
+        found = self._automaton.find_matches_as_indexes(text, overlapping=True) if self._literals else ()
+        if not found and not self._always:
+            return ()
         hits = set(self._always)
-        if self._literals:
-            seen = {found[0] for found in self._automaton.find_matches_as_indexes(text, overlapping=True)}
-            for index in seen:
-                hits.update(self._by_literal[self._literals[index]])
+        for index in {which for which, _, _ in found}:
+            hits.update(self._by_literal[self._literals[index]])
         return [self.rules[number] for number in sorted(hits)]
 
 

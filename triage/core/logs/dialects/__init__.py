@@ -58,6 +58,10 @@ _BY_FIRST: dict[str, tuple[tuple[str, Dialect], ...]] = {
 }
 
 
+_Found = tuple[str, str, bool, bool, Stripped]
+"""Name, key, whether every line carries it, whether none comes behind it, and what came off."""
+
+
 class Peeled(NamedTuple):
     """A line without its prefixes."""
 
@@ -87,7 +91,7 @@ def peel(text: str, labels: Labels = NO_LABELS) -> Peeled | None:
         found = _one(text, labels, used)
         if found is None:
             break
-        name, key, carrier, got = found
+        name, key, carrier, last, got = found
         used.append(key)
         if got.tags is not NO_TAGS:
             tags = got.tags if tags is NO_TAGS else tags.merged(got.tags)
@@ -99,14 +103,14 @@ def peel(text: str, labels: Labels = NO_LABELS) -> Peeled | None:
         dialect = name
         if key == "srun":
             body = whole - len(got.text)
-        if len(got.text) == len(text):
-            break
+        nothing_off = len(got.text) == len(text)
         text = got.text
+        if last or nothing_off:
+            break
     return Peeled(text, tags, carried, stamp, level, dialect, origin, body) if used else None
 
 
-def _one(text: str, labels: Labels, used: list[str]) -> tuple[str, str, bool, Stripped] | None:
-    """Name, key, whether every line carries it, and what came off."""
+def _one(text: str, labels: Labels, used: list[str]) -> _Found | None:
     first = text[:1]
     if labels.shapes and first in _LABEL_FIRST:
         label = _labelled(text, labels, used)
@@ -115,13 +119,13 @@ def _one(text: str, labels: Labels, used: list[str]) -> tuple[str, str, bool, St
     for key, dialect in _BY_FIRST.get(first, ()):
         got = dialect.strip(text)
         if got is not None and key not in used:
-            return dialect.name, key, dialect.carrier, got
+            return dialect.name, key, dialect.carrier, dialect.last, got
     return _labelled(text, labels, used) if labels.shapes and first not in _LABEL_FIRST else None
 
 
-def _labelled(text: str, labels: Labels, used: list[str]) -> tuple[str, str, bool, Stripped] | None:
+def _labelled(text: str, labels: Labels, used: list[str]) -> _Found | None:
     found = labels.find(text)
     if found is None or found[0].dialect in used:
         return None
     label, end = found
-    return label.dialect, label.dialect, True, Stripped(text[end:], label.tags)
+    return label.dialect, label.dialect, True, False, Stripped(text[end:], label.tags)

@@ -47,6 +47,8 @@ class Dialect:
     strip: Callable[[str], Stripped | None]
     """Takes one prefix off the start of a text, or says None."""
     samples: tuple[Sample, ...]
+    last: bool = False
+    """What stands behind it is the program's own text, never another prefix."""
     carrier: bool = False
     """The writer labels every line (srun, tee, pdsh ...), so the label also covers what a carriage return or a
     progress bar split off that line."""

@@ -6,6 +6,7 @@ Source: nccl/src/debug.cc (`ncclDebugLog`). The words from `NCCL WARN` on stay: 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from triage.core.logs.dialects.interface import DIGITS, LETTERS, Dialect, Sample, Stripped, level_letter
 from triage.core.logs.record import Stamp, Tags
@@ -30,15 +31,22 @@ def _strip(text: str) -> Stripped | None:
     match = _HEAD.match(text, start)
     if match is None:
         return None
-    device = int(match[3])
-    tags = Tags(node=match[1], pid=int(match[2]), device=device if device >= 0 else None)
-    return Stripped(text[match.end() :], tags, stamp, level_letter(match[5]), match[4] or "")
+    node, pid, device, origin, level = match.groups("")
+    return Stripped(text[match.end() :], _tags(node, pid, device), stamp, level_letter(level), origin)
+
+
+@lru_cache(maxsize=4096)
+def _tags(node: str, pid: str, device: str) -> Tags:
+    """One shared value per process."""
+    number = int(device)
+    return Tags(node=node, pid=int(pid), device=number if number >= 0 else None)
 
 
 NCCL = Dialect(
     name="nccl",
     first="[" + LETTERS + DIGITS,
     strip=_strip,
+    last=True,
     samples=(
         Sample(
             "worker-node1:2303:2611 [4] transport/net_ib.cc:1909 NCCL WARN NET/IB : Got completion from peer",
