@@ -260,14 +260,15 @@ def _slurm(source: Source, stem: str, name: _Name, family: _Family) -> Source:
         return replace(source, job=match[1], attempt=int(match[2]))
     if match := _JOB_WORD.search(stem):
         return _after_job(replace(source, job=_job(match[1], match[2])), stem[match.end() :])
-    numbers = [m for m in _NUMBER.finditer(stem) if _is_job(m, stem, name)]
-    if numbers:
-        match = max(numbers, key=lambda m: len(m[1]))
-        return _after_job(replace(source, job=match[1]), stem[match.end() :])
-    if source.rank is None and source.node_rank is None and (match := _TAIL.fullmatch(stem)):
+    said = {source.rank, source.node_rank, source.local_rank} - {None}
+    if not said and (match := _TAIL.fullmatch(stem)):
         counted = (posixpath.dirname(name.path), match[1]) in family.tails
         if counted and not _COUNTS_RUNS.search(match[1]):
             return replace(source, task=int(match[2]))
+    numbers = [m for m in _NUMBER.finditer(stem) if int(m[1]) not in said and _is_job(m, stem, name)]
+    if numbers:
+        match = max(numbers, key=lambda m: len(m[1]))
+        return _after_job(replace(source, job=match[1]), stem[match.end() :])
     return source
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -45,6 +46,9 @@ def read_folder(folder: Path) -> list[tuple[str, str]]:
     mistakes: list[str] = []
     for path in _toml_files(folder):
         try:
+            if not stat.S_ISREG(os.stat(path).st_mode):
+                mistakes.append(f"{path}:1: not a regular file")
+                continue
             with open(path, "rb") as file:
                 data = file.read(_MAX_BYTES + 1)
             if len(data) > _MAX_BYTES:

@@ -46,6 +46,8 @@ def _of_the_rule(outcome: Outcome) -> Iterator[tuple[bool, str]]:
         yield False, "no rule knows this exception"
     elif rule.specificity <= WEAK:
         yield True, "the logs show the symptom, its cause is only likely"
+    if outcome.category == "hang" and outcome.values.get("zone"):
+        yield True, "the silence may only be the difference of two clocks' time zones"
     if outcome.category == "timeout" and rule.scheduler and "silent_s" not in outcome.values:
         yield True, "no stamped progress line tells whether the run still moved"
 

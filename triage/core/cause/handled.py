@@ -67,7 +67,8 @@ class _Behind:
         behind its bounds, and in its own stream already when lines behind it are stamped later than those before it."""
         own = self._own
         if surely:
-            own = [s for s in own if s.time is not None and s.time > self._lo + SKEW]
+            known = math.isfinite(self._lo)
+            own = [s for s in own if known and s.time is not None and s.time > self._lo + SKEW]
         steps = sum(s.progress.kind == "iteration" for s in own)
         if steps + self._others.iterations(self._after, self._source) < STEPS:
             return None

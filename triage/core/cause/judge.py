@@ -157,8 +157,18 @@ def _killed(job: JobLog, selection: Selection, root: Incident) -> Outcome:
         downstream=selection.downstream,
         unexplained=selection.unexplained,
         reasons=(*((reason,) if reason else ()), *(blame.reasons if blame else ()), *selection.reasons),
-        values={} if silent is None else {"silent_s": f"{silent:.0f}"},
+        values={} if silent is None else {"silent_s": f"{silent:.0f}", "zone": _may_be_zone(silent)},
     )
+
+
+HALF_HOUR = 1800.0
+
+
+def _may_be_zone(silent: float) -> bool:
+    """Whether two clocks that print different time zones would show such a silence."""
+    return (
+        silent > HALF_HOUR and abs(silent - round(silent / HALF_HOUR) * HALF_HOUR) < 60.0
+    ) or silent > 30 * 86400
 
 
 def _no_line_before(job: JobLog, time: float) -> float | None:

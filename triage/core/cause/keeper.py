@@ -21,6 +21,7 @@ STAMPS_KEPT = 256
 KINDS = 20_000
 """Different events of one source that are kept apart."""
 
+_SLURM = re.compile(r"DUE TO |oom_kill event|CANCELLED AT ")
 _WARNING = re.compile(r"\b[A-Z]\w*Warning: ")
 _MATCHED = (Trace, Message, Exit)
 _DIGITS = re.compile(r"\d+")
@@ -129,7 +130,14 @@ def _believed(event: Event, matches: Sequence[Match]) -> Sequence[Match]:
     """A line that Python's `warnings` module wrote is no failure, whatever its words."""
     if isinstance(event, Message) and _WARNING.search(event.text, 0, 400):
         return [m for m in matches if m.rule.role is Role.ADVICE]
+    if isinstance(event, Message) and _SLURM.search(event.text) and not _said_by_slurm(event):
+        return [m for m in matches if not m.rule.scheduler]
     return matches
+
+
+def _said_by_slurm(event: Message) -> bool:
+    """Whether Slurm itself printed it: a script that echoes or searches for such words quotes them."""
+    return event.dialect == "slurm" or event.text.startswith(("*** JOB ", "*** STEP ", "srun: "))
 
 
 def _key(event: Event, matches: Sequence[Match]) -> object:

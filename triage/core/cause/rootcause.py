@@ -23,6 +23,8 @@ from triage.core.rules.model import FALLBACK, WEAK, Role
 ABORT = 6
 ENDING = frozenset({9, 15})
 """Signals by which Slurm itself ends a step."""
+COMPARED = 200
+"""Different failures that are weighed against one another."""
 NEAR = 4 << 10
 """Bytes within which two lines of one stream are about one failure."""
 
@@ -115,7 +117,7 @@ def _candidates(live: Sequence[Incident], job: JobLog, reasons: list[Reason]) ->
     roots = _not_after_scheduler([*roots, *fallback], strong, reasons)
     for tier in (_tier(roots, strong, job), strong, weak, _plain_cancels(scheduler, live)):
         if tier:
-            return _unexplained(tier, job)
+            return _unexplained(_likeliest(tier, job), job)
     downstream = [i for i in live if i.role is Role.DOWNSTREAM and not _ends_a_failed_step(i, job)]
     if not downstream:
         return []
@@ -217,6 +219,13 @@ def _by_itself(incident: Incident, job: JobLog) -> bool:
     earliest = min(e.time for e in exits if e.time is not None)
     mine = [e.time for e in exits if e.exit is first.event and e.time is not None]
     return not mine or mine[0] <= earliest + SKEW or first.event.first
+
+
+def _likeliest(tier: list[Incident], job: JobLog) -> list[Incident]:
+    """So many that they can all be compared with one another."""
+    if len(tier) <= COMPARED:
+        return tier
+    return sorted(tier, key=lambda i: _preference(i, job))[:COMPARED]
 
 
 def _unexplained(tier: list[Incident], job: JobLog) -> list[Incident]:

@@ -53,7 +53,7 @@ def bare(e: ResolvedExit) -> Occurrence:
 def cut_off(job: JobLog, selection: Selection) -> Outcome | None:
     """A traceback that the log cuts off before its exception, behind which nothing goes on."""
     for trace, where in job.cut:
-        if job.timeline.after(trace.span.source, trace.span.last) or job.timeline.finished is not None:
+        if job.timeline.after(trace.span.source, trace.span.last):
             continue
         rule = job.ruleset.get("python/cut-off") or Rule(
             "python/cut-off", "unknown", "a traceback that is cut off", Role.ROOT, On.CONCLUSION, ()

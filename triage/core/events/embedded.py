@@ -100,9 +100,15 @@ def trace_from_error_file(text: str, source: int, size: int) -> Trace | None:
     return Trace(Span(source, 0, size), when=when, links=tuple(links), style="error-file", complete=complete)
 
 
+_LONE_SURROGATE = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
+"""Half a character, as JSON may spell it; no text can hold it."""
+
+
 def _error_body(text: str) -> tuple[dict[str, Any], Stamp | None]:
     try:
-        data = json.loads(text)
+        data = json.loads(_LONE_SURROGATE.sub(lambda _: "\\ufffd", text))
     except (ValueError, RecursionError):
         return {}, None
     body = data.get("message") if isinstance(data, dict) else None

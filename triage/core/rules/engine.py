@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from triage.core.events.model import Event, Exit, Message, Trace
 from triage.core.rules import texts
 from triage.core.rules.model import On, Rule
+from triage.errors import RuleError
 
 if TYPE_CHECKING:
     from triage.core.rules.ruleset import RuleSet
@@ -122,7 +123,12 @@ class Engine:
         if compiled is None:
             import regex
 
-            compiled = self._compiled[pattern] = regex.compile(pattern)
+            try:
+                compiled = self._compiled[pattern] = regex.compile(pattern)
+            except regex.error as error:
+                raise RuleError(
+                    [f"{rule.path or rule.id}:1: not a valid regular expression: {error}"]
+                ) from error
         try:
             if whole:
                 return compiled.fullmatch(text, timeout=self.timeout_s)
