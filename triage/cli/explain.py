@@ -68,6 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     from triage.report.mask import safe
     from triage.report.text import wrapped
 
+    _refuse_own_output(arguments.paths, arguments.output)
     bar = ProgressBar(sys.stderr, time.monotonic)
     chosen = {"attempt": arguments.attempt, "job": arguments.job, "rules": tuple(arguments.rules)}
     try:
@@ -90,6 +91,18 @@ def run(arguments: argparse.Namespace) -> int:
     )
     emit(FORMATS[arguments.format](view_of(verdict, int(code)), options), arguments.output)
     return int(code)
+
+
+def _refuse_own_output(paths: list[str], output: str | None) -> None:
+    """Raises UsageError when the report would take the place of a log."""
+    import os
+
+    from triage.errors import UsageError
+
+    if output in (None, "-") or not os.path.exists(str(output)):
+        return
+    if any(os.path.exists(p) and os.path.samefile(p, str(output)) for p in paths):
+        raise UsageError(f"{output} is one of the logs: give -o another file")
 
 
 def _positive(text: str) -> int:

@@ -14,12 +14,12 @@ _BAR = 24
 class ProgressBar:
     """Call it with the bytes done and the bytes in all; call `close` to take it off the screen."""
 
-    def __init__(self, stream: TextIO, clock: Callable[[], float]) -> None:
+    def __init__(self, stream: TextIO | None, clock: Callable[[], float]) -> None:
         self._stream = stream
         self._clock = clock
         self._next = clock() + _PATIENCE
         self._shown = False
-        self._enabled = stream.isatty()
+        self._enabled = stream is not None and stream.isatty()
 
     def __call__(self, done: int, total: int) -> None:
         if not self._enabled or (now := self._clock()) < self._next:
@@ -37,6 +37,8 @@ class ProgressBar:
             self._shown = False
 
     def _write(self, text: str) -> None:
+        if self._stream is None:
+            return
         try:
             self._stream.write(text)
             self._stream.flush()

@@ -215,7 +215,9 @@ def _why_not_text_at_end(one: Input) -> str:
 
 
 def _standard_input(stdin: BinaryIO | None) -> Input:
-    stream = stdin if stdin is not None else sys.stdin.buffer
+    stream = stdin if stdin is not None else getattr(sys.stdin, "buffer", None)
+    if stream is None:
+        raise InputError("standard input is closed: there is nothing to read from -")
     if stream.isatty():
         raise InputError("standard input is a terminal: pipe a log into it, or name files or folders")
     copy = tempfile.TemporaryFile()  # noqa: SIM115  (lives as long as the Input)
