@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 
 import pytest
@@ -188,11 +187,6 @@ def test_the_short_reading_of_a_start_gives_the_same_rules() -> None:
     assert [rule.id for rule in short.rules] == [rule.id for rule in RULES.rules]
     assert [rule.pattern for rule in short.rules] == [rule.pattern for rule in RULES.rules]
     assert all(not rule.matches for rule in short.rules)
-
-
-def test_the_data_names_no_place_of_its_making() -> None:
-    for path, text in SOURCES:
-        assert not re.search(r"/work/|pypi\.org", text), path
 
 
 def _events(text: str) -> list[Event]:

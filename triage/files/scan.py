@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from threading import Lock
 
 from triage.core.analysis import Analysis, SourceFeed
@@ -28,6 +27,8 @@ def scan(inputs: Sequence[Input], analysis: Analysis, progress: Progress | None 
     workers = min(len(inputs), os.cpu_count() or 1)
     if workers < 2 or total < ALONE:
         return [note for one, feed in zip(inputs, feeds, strict=True) for note in _read(one, feed, told)]
+    from concurrent.futures import ThreadPoolExecutor, as_completed
+
     notes: list[Skipped] = []
     largest_first = sorted(range(len(inputs)), key=lambda i: -inputs[i].size)
     with ThreadPoolExecutor(workers) as pool:

@@ -6,7 +6,6 @@ import glob
 import os
 import stat
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -220,6 +219,8 @@ def _standard_input(stdin: BinaryIO | None) -> Input:
         raise InputError("standard input is closed: there is nothing to read from -")
     if stream.isatty():
         raise InputError("standard input is a terminal: pipe a log into it, or name files or folders")
+    import tempfile
+
     copy = tempfile.TemporaryFile()  # noqa: SIM115  (lives as long as the Input)
     size = spooled(stream, copy)
     one = Input(Source("-"), "-", size, copy)

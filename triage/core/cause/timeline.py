@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import median
 
 from triage.core.cause.clock import Clock
 from triage.core.cause.signs import Elsewhere, Sign
@@ -67,7 +66,7 @@ class Timeline:
             ):
                 gaps.append(sign.time - previous.time)
             previous = sign
-        return median(gaps) if gaps else None
+        return _median(gaps) if gaps else None
 
     def silent_before(self, time: float) -> float | None:
         """Seconds between the last stamped sign of life and `time`; None where no sign is stamped."""
@@ -93,6 +92,12 @@ class Timeline:
         for sign in self.signs:
             found[sign.progress.span.source].append(sign)
         return found
+
+
+def _median(values: list[float]) -> float:
+    """As `statistics.median`, whose module takes longer to import than a small folder to read."""
+    ordered, middle = sorted(values), len(values) // 2
+    return ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
 def _lateness(sign: Sign) -> tuple[bool, float, int]:

@@ -33,15 +33,16 @@ from triage.core.events.statements import (
     topology_sizes,
     unambiguous,
 )
+from triage.core.lazy import lazy
 from triage.core.logs.record import Record
 
 _Values = dict[str, int | float | str | bool]
 
-_HEADER = re.compile(r"^\s*-{5,80} (?:end of )?[\w ]{0,40}arguments -{5,80}\s*$")
-_MEMBER = re.compile(r'"([a-z_]{2,60})"\s*:\s*(\d{1,12})\b')
-_ENTRY = re.compile(r"^ {1,4}([A-Za-z_][\w.]{0,120}) (\.{1,80}) (.*)$")
-_LONG_ENTRY = re.compile(r"^ {2}([a-z_]\w{47,120}|train_micro_batch_size_per_gpu) {1,2}(\S.*)?$")
-_NEOX_VALUE = re.compile(r"^(.*?)\.{2,80}(?:updated|default)$")
+_HEADER = lazy(r"^\s*-{5,80} (?:end of )?[\w ]{0,40}arguments -{5,80}\s*$")
+_MEMBER = lazy(r'"([a-z_]{2,60})"\s*:\s*(\d{1,12})\b')
+_ENTRY = lazy(r"^ {1,4}([A-Za-z_][\w.]{0,120}) (\.{1,80}) (.*)$")
+_LONG_ENTRY = lazy(r"^ {2}([a-z_]\w{47,120}|train_micro_batch_size_per_gpu) {1,2}(\S.*)?$")
+_NEOX_VALUE = lazy(r"^(.*?)\.{2,80}(?:updated|default)$")
 _MEGATRON_WIDTH = 48
 """Names are padded to this many characters; longer ones stand without dots."""
 _DEEPSPEED_WIDTH = 29
@@ -168,7 +169,7 @@ def _continued(stream: Sequence[Record], index: int) -> int:
 
 
 _DUMP_NAMES = ALIASES | {"train_batch_size": "global_batch_size"}
-_PARALLEL = re.compile(
+_PARALLEL = lazy(
     r"(?<!encoder-)(data|tensor|pipeline|context|expert|(?<![a-z]-)model)(?:-model)?-parallel[- ]size:? (\d{1,9})"
 )
 _AXES = {"data": "dp", "tensor": "tp", "pipeline": "pp", "context": "cp", "expert": "ep", "model": "tp"}
@@ -183,11 +184,9 @@ def _megatron_world(text: str) -> dict[str, int]:
     return positive([("world_size", match[1]), *pairs])
 
 
-_BACKEND = re.compile(
-    r"> initializing (?:torch distributed|\w{2,12} backend) with (\d{1,9}) (?:workers|processes)"
-)
+_BACKEND = lazy(r"> initializing (?:torch distributed|\w{2,12} backend) with (\d{1,9}) (?:workers|processes)")
 """NeMo Automodel's components/distributed/init_utils.py."""
-_INITIALIZED = re.compile(
+_INITIALIZED = lazy(
     r"> initializ(?:ed|ing) (?:(tensor|pipeline|context|expert) )?(?:model )?parallel with size (\d{1,9})"
 )
 
@@ -199,7 +198,7 @@ def _initialized(text: str) -> dict[str, int]:
     return positive([("world_size", match[1])]) if match is not None else {}
 
 
-_GROUP = re.compile(
+_GROUP = lazy(
     r"\bRank \d{1,7} has (tensor model|pipeline model|context|data) parallel group ?: \[([\d, ]{1,8000})\]"
 )
 
@@ -211,8 +210,8 @@ def _group(text: str) -> dict[str, int]:
     return {_AXES[match[1].split(" ")[0]]: match[2].count(",") + 1}
 
 
-_MESH = re.compile(r"device mesh with \[([\w', ]{1,200})\], \[([\d, ]{1,100})\]")
-_MESH_REPR = re.compile(r"\bDeviceMesh\(\(([a-z_]{1,20}=\d{1,9}(?:, [a-z_]{1,20}=\d{1,9}){0,8})\)")
+_MESH = lazy(r"device mesh with \[([\w', ]{1,200})\], \[([\d, ]{1,100})\]")
+_MESH_REPR = lazy(r"\bDeviceMesh\(\(([a-z_]{1,20}=\d{1,9}(?:, [a-z_]{1,20}=\d{1,9}){0,8})\)")
 _MESH_AXES = {"tp": "tp", "pp": "pp", "cp": "cp"}
 
 
@@ -239,9 +238,9 @@ def _mesh(text: str) -> dict[str, int]:
     return found | {"world_size": world}
 
 
-_WORLD_SIZES = re.compile(r"\bglobal_world_sizes=\[(\d{1,9})[,\]]")
-_NRANKS = re.compile(r"\brank \d{1,9} nranks (\d{1,9}) ")
-_JSON_WORLD = re.compile(r"^\s*\"world_size\": (\d{1,9}),?\s*$")
+_WORLD_SIZES = lazy(r"\bglobal_world_sizes=\[(\d{1,9})[,\]]")
+_NRANKS = lazy(r"\brank \d{1,9} nranks (\d{1,9}) ")
+_JSON_WORLD = lazy(r"^\s*\"world_size\": (\d{1,9}),?\s*$")
 
 
 def _elastic(text: str) -> dict[str, int]:
@@ -249,7 +248,7 @@ def _elastic(text: str) -> dict[str, int]:
     return positive([("world_size", match[1])]) if match is not None else {}
 
 
-_WORLD_SIZE = re.compile(r"(?<![A-Z_])WORLD_SIZE['\"]?(?:[= ]|: ?|\s=\s|,\s)['\"]?(\d{1,9})\b")
+_WORLD_SIZE = lazy(r"(?<![A-Z_])WORLD_SIZE['\"]?(?:[= ]|: ?|\s=\s|,\s)['\"]?(\d{1,9})\b")
 
 
 def _environment(text: str) -> dict[str, int]:
@@ -261,8 +260,8 @@ def _environment(text: str) -> dict[str, int]:
     return positive([("nranks", match[1])]) if match is not None else {}
 
 
-_MEMORY = re.compile(r"memory \(MB\) \|(.{0,400})")
-_MEMORY_PART = re.compile(r"(max allocated|max reserved): ([\d.]{1,20})")
+_MEMORY = lazy(r"memory \(MB\) \|(.{0,400})")
+_MEMORY_PART = lazy(r"(max allocated|max reserved): ([\d.]{1,20})")
 
 
 def _memory(text: str) -> dict[str, float]:
@@ -276,13 +275,13 @@ def _memory(text: str) -> dict[str, float]:
         return {}
 
 
-_REPR = re.compile(r"\b(?:Namespace|\w{0,60}(?:Config|Arguments|Args))\(")
+_REPR = lazy(r"\b(?:Namespace|\w{0,60}(?:Config|Arguments|Args))\(")
 _REPR_NAMES = {
     "TokensArgs(": {"train_steps": "train_iters"},
     "ParallelismArgs(": {name: name for name in ("dp", "pp", "tp")} | {"expert_parallel_size": "ep"},
 }
 """nanotron's config/config.py and config/parallelism_config.py."""
-_REPR_PAIR = re.compile(r"(?<![\w.])(\w{2,60})=(\d{1,13})(?=[,)\s])")
+_REPR_PAIR = lazy(r"(?<![\w.])(\w{2,60})=(\d{1,13})(?=[,)\s])")
 
 
 def _repr(text: str) -> dict[str, int]:
@@ -321,6 +320,6 @@ _FORMS: tuple[tuple[str, tuple[str, ...], bool, Callable[[str], dict[str, int] |
     ("iteration", CHECK_WORDS, False, stated_sizes),
 )  # fmt: skip
 _WORDS = ("--", *ACCELERATE_WORDS, *(literal for form in _FORMS for literal in form[1]))
-_WORTH = re.compile("|".join(map(re.escape, _WORDS)))
+_WORTH = lazy("|".join(map(re.escape, _WORDS)))
 WORDS = (*_WORDS, "arguments -")
 """One of these stands in every line that is read, but for the entries of a dump, which begin with a blank."""

@@ -13,22 +13,21 @@ from dataclasses import dataclass, field
 
 from triage.core.events.model import Event, Mark
 from triage.core.events.place import place
+from triage.core.lazy import lazy
 from triage.core.logs.record import Record
 
 _LIMIT = 2048
-_LEFT = re.compile(r"Worker group \w{1,20}\. (\d{1,9})/(\d{1,9}) attempts left;\s+will restart worker group")
-_RESTART = re.compile(r"will restart worker group|\bRestarting worker group")
-_COUNT = re.compile(r"^\W{0,8}restart_count=(\d{1,9})\s*$")
-_REQUEUED = re.compile(r"DUE TO JOB REQUEUE \*\*\*")
-_PREEMPTED = re.compile(r"DUE TO (?:PREEMPTION|NODE FAILURE)")
-_SLURM_COUNT = re.compile(r"(?<![A-Za-z_])SLURM_RESTART_COUNT\s?[=:]\s?['\"]?(\d{1,6})\b")
-_HEADER = re.compile(
-    r"^\s*[=#*-]{2,80}\s*attempt\s?[#:]?\s?(\d{1,6})\b.{0,80}?[=#*-]{2,80}\s*$", re.IGNORECASE
-)
+_LEFT = lazy(r"Worker group \w{1,20}\. (\d{1,9})/(\d{1,9}) attempts left;\s+will restart worker group")
+_RESTART = lazy(r"will restart worker group|\bRestarting worker group")
+_COUNT = lazy(r"^\W{0,8}restart_count=(\d{1,9})\s*$")
+_REQUEUED = lazy(r"DUE TO JOB REQUEUE \*\*\*")
+_PREEMPTED = lazy(r"DUE TO (?:PREEMPTION|NODE FAILURE)")
+_SLURM_COUNT = lazy(r"(?<![A-Za-z_])SLURM_RESTART_COUNT\s?[=:]\s?['\"]?(\d{1,6})\b")
+_HEADER = lazy(r"^\s*[=#*-]{2,80}\s*attempt\s?[#:]?\s?(\d{1,6})\b.{0,80}?[=#*-]{2,80}\s*$", re.IGNORECASE)
 _STARTS = (
-    ("world", re.compile(r"using world size: \d")),
-    ("dump", re.compile(r"^\s*-{5,80} (?!end of )[\w ]{0,40}arguments -{5,80}\s*$")),
-    ("torchrun", re.compile(r"Starting elastic_operator with launch configs")),
+    ("world", lazy(r"using world size: \d")),
+    ("dump", lazy(r"^\s*-{5,80} (?!end of )[\w ]{0,40}arguments -{5,80}\s*$")),
+    ("torchrun", lazy(r"Starting elastic_operator with launch configs")),
 )
 _SAME_REQUEUE = 64
 """Records within which the lines of a job, its steps and its nodes announce one requeue."""

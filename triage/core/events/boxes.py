@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from triage.core.events.chain import MAX_BYTES, MAX_LINES
 from triage.core.events.frames import FrameStack, Lines, cut_tail, exception_at, separator_at
 from triage.core.events.model import Frame, Link
+from triage.core.lazy import lazy
 
-_TOP_RE = re.compile(r"\s*(?:╭─+|\+-{3,}|┌─+) Traceback \(most recent call last\)")
-_BOTTOM_RE = re.compile(r"\s*(?:╰─|\+-{10,}\+?\s*\Z|└─{10,})")
-_ROW_RE = re.compile(r"\s*[│|](?: (?P<inner>.*?))?\s?(?P<edge>[│|])?\s*\Z", re.DOTALL)
-_SOURCE_RE = re.compile(r"\s*(?P<mark>❱|>)?\s*\d+(?: (?P<code>.*)|\Z)")
-_PLACE_RE = re.compile(r"(?P<file>.{1,4096}?):(?P<line>\d{1,9})(?: in (?P<function>\S.*))?\Z")
-_GUIDES_RE = re.compile(r"[│|\s]*")
-_INNER_BOX_RE = re.compile(r"\s*[╭╰│┌└]")
+_TOP_RE = lazy(r"\s*(?:╭─+|\+-{3,}|┌─+) Traceback \(most recent call last\)")
+_BOTTOM_RE = lazy(r"\s*(?:╰─|\+-{10,}\+?\s*\Z|└─{10,})")
+_ROW_RE = lazy(r"\s*[│|](?: (?P<inner>.*?))?\s?(?P<edge>[│|])?\s*\Z", re.DOTALL)
+_SOURCE_RE = lazy(r"\s*(?P<mark>❱|>)?\s*\d+(?: (?P<code>.*)|\Z)")
+_PLACE_RE = lazy(r"(?P<file>.{1,4096}?):(?P<line>\d{1,9})(?: in (?P<function>\S.*))?\Z")
+_GUIDES_RE = lazy(r"[│|\s]*")
+_INNER_BOX_RE = lazy(r"\s*[╭╰│┌└]")
 
 
 @dataclass(slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 
 from triage.core.events.frames import (
@@ -24,6 +23,7 @@ from triage.core.events.frames import (
     separator_at,
 )  # fmt: skip
 from triage.core.events.model import Frame, Link
+from triage.core.lazy import lazy
 
 MAX_LINES = 200
 MAX_BYTES = 16 * 1024
@@ -31,8 +31,8 @@ MAX_DEPTH = 12
 MAX_LOOSE = 8
 """Lines that only may belong to a message; more of them in a stream of several writers are somebody else's."""
 
-_GROUP_LINE_RE = re.compile(r"\s*(?:\|(?: |\Z)|\+-)")
-_GROUP_RULE_RE = re.compile(r"\s*\+(?:-\+)?-{5,}(?: (?:\d+|\.\.\.) -{5,})?\s*\Z")
+_GROUP_LINE_RE = lazy(r"\s*(?:\|(?: |\Z)|\+-)")
+_GROUP_RULE_RE = lazy(r"\s*\+(?:-\+)?-{5,}(?: (?:\d+|\.\.\.) -{5,})?\s*\Z")
 _OPEN = (":", ",", "(", "[", "{", "\\", ";")
 _QUOTES = ('"""', "'''")
 

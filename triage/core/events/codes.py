@@ -9,11 +9,12 @@ from itertools import pairwise
 
 from triage.core.events.frames import exception_at
 from triage.core.events.weave import Piece
+from triage.core.lazy import lazy
 
 Key = tuple[str, int, str]
 
 _NEAR = (1.0, 0.6, 0.4, 0.25)
-_CLASS_CALL_RE = re.compile(r"\b[A-Z_]\w*\(|\bcls\(|super\(\)\.__init__\(")
+_CLASS_CALL_RE = lazy(r"\b[A-Z_]\w*\(|\bcls\(|super\(\)\.__init__\(")
 
 
 def calls(code: str, function: str) -> bool:

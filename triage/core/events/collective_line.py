@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from triage.core.events.model import Collective, Interval, Span
+from triage.core.lazy import lazy
 from triage.core.logs.record import Record
 
 LIMIT = 16_384
@@ -15,18 +16,18 @@ LIMIT = 16_384
 
 MAX_RANKS = 65_536
 
-_GROUP = re.compile(
+_GROUP = lazy(
     r"\[PG (?:ID (?P<id>[0-9]{1,9}) PG GUID (?P<guid>[^\s()\[\]]{1,120})|(?P<local>[^\s()\[\]]{1,120}))"
     r" ?(?:\((?P<desc>[^()\[\]]{0,120})\))? Rank (?P<position>[0-9]{1,9})\]"
 )
-_POSITION = re.compile(r"\[Rank ([0-9]{1,9})\]")
-_SEQ = re.compile(r"(?:SeqNum|SequenceNumber)=([0-9]{1,19})")
-_OP = re.compile(r"OpType=([A-Za-z0-9_]{1,64})")
-_NUMEL_IN = re.compile(r"NumelIn=([0-9]{1,19})")
-_NUMEL_OUT = re.compile(r"NumelOut=([0-9]{1,19})")
-_SHAPE = re.compile(r"TensorShape=(\[[0-9, ]{0,200}\])")
-_TIMEOUT = re.compile(r"Timeout\(ms\)=([0-9]{1,19})")
-_INTEGER = re.compile(r"[0-9]{1,9}")
+_POSITION = lazy(r"\[Rank ([0-9]{1,9})\]")
+_SEQ = lazy(r"(?:SeqNum|SequenceNumber)=([0-9]{1,19})")
+_OP = lazy(r"OpType=([A-Za-z0-9_]{1,64})")
+_NUMEL_IN = lazy(r"NumelIn=([0-9]{1,19})")
+_NUMEL_OUT = lazy(r"NumelOut=([0-9]{1,19})")
+_SHAPE = lazy(r"TensorShape=(\[[0-9, ]{0,200}\])")
+_TIMEOUT = lazy(r"Timeout\(ms\)=([0-9]{1,19})")
+_INTEGER = lazy(r"[0-9]{1,9}")
 
 
 @dataclass

@@ -7,45 +7,42 @@ from collections.abc import Callable, Iterator
 
 from triage.core.events.collective_line import Draft, number, rank_list
 from triage.core.events.model import Collective
+from triage.core.lazy import lazy
 
 _ADDRESS = r"(?P<peer>[A-Za-z0-9][A-Za-z0-9_.:%-]{0,252}?)"
 _GLOO_PEER = r"(?P<peer>[0-9A-Za-z.:%_-]{1,253})"
-_GLOO_WAIT = re.compile(r"Timed out waiting ([0-9]{1,12})ms for (recv|send) operation")
-_GLOO_CLOSED = re.compile(rf"Connection closed by peer \[{_GLOO_PEER}\]:([0-9]{{1,5}})")
-_GLOO_ERROR = re.compile(
+_GLOO_WAIT = lazy(r"Timed out waiting ([0-9]{1,12})ms for (recv|send) operation")
+_GLOO_CLOSED = lazy(rf"Connection closed by peer \[{_GLOO_PEER}\]:([0-9]{{1,5}})")
+_GLOO_ERROR = lazy(
     rf"(?:Read error|Write error|readv?|writev?) \[{_GLOO_PEER}\]:([0-9]{{1,5}}): (.{{1,60}}?)(?:\. |$)"
 )
-_GLOO_SIZE = re.compile(r"(?:preamble|nbytes).{0,200}?([0-9]{1,19}) vs ([0-9]{1,19})")
-_GLOO_MESH = re.compile(
+_GLOO_SIZE = lazy(r"(?:preamble|nbytes).{0,200}?([0-9]{1,19}) vs ([0-9]{1,19})")
+_GLOO_MESH = lazy(
     rf"(?:connectFullMesh failed|SO_ERROR:|Connect timeout).{{0,200}}?\[{_GLOO_PEER}\]:([0-9]{{1,5}})"
 )
-_CLOSED = re.compile(rf"Connection closed by remote peer(?: {_ADDRESS}<[0-9]{{1,5}}>)?")
-_CALL = re.compile(
-    rf"Call to (?:recv|send)(?:v|msg)? ?(?:from|to) {_ADDRESS}<[0-9]{{1,5}}> failed : (.{{1,80}})"
-)
-_CONNECT = re.compile(rf"[Cc]onnect(?:ing)? to {_ADDRESS}<[0-9]{{1,5}}> (?:failed|returned) ?:? ?(.{{1,80}})")
-_COMPLETION = re.compile(
+_CLOSED = lazy(rf"Connection closed by remote peer(?: {_ADDRESS}<[0-9]{{1,5}}>)?")
+_CALL = lazy(rf"Call to (?:recv|send)(?:v|msg)? ?(?:from|to) {_ADDRESS}<[0-9]{{1,5}}> failed : (.{{1,80}})")
+_CONNECT = lazy(rf"[Cc]onnect(?:ing)? to {_ADDRESS}<[0-9]{{1,5}}> (?:failed|returned) ?:? ?(.{{1,80}})")
+_COMPLETION = lazy(
     rf"Got completion (?:from peer {_ADDRESS}<[0-9]{{1,5}}> )?with (?:status|error)[ =:]{{0,3}}"
     r"(?:[A-Z_]{1,40}\()?([0-9]{1,4})"
 )
-_TRUNCATED = re.compile(
-    r"[Mm]essage truncated : rece?i?v(?:ed|ing) ([0-9]{1,19}) bytes instead of ([0-9]{1,19})"
-)
-_TRUNCATED_PEER = re.compile(rf"peer {_ADDRESS}<[0-9]{{1,5}}>")
-_COMM = re.compile(
+_TRUNCATED = lazy(r"[Mm]essage truncated : rece?i?v(?:ed|ing) ([0-9]{1,19}) bytes instead of ([0-9]{1,19})")
+_TRUNCATED_PEER = lazy(rf"peer {_ADDRESS}<[0-9]{{1,5}}>")
+_COMM = lazy(
     r"comm 0x[0-9a-fA-F]{1,16} rank ([0-9]{1,9}) n[rR]anks ([0-9]{1,9})(?:.{0,200}?commId (0x[0-9a-fA-F]{1,32}))?"
 )
-_USING = re.compile(
+_USING = lazy(
     r"(?:Bootstrap *: Using|NET/\w{1,20} *: Using|OOB) .{0,400}?([A-Za-z0-9_.-]{1,40}):([0-9a-fA-F.:]{7,45})<[0-9]{1,5}>"
 )
-_OOB = re.compile(r"OOB ([A-Za-z0-9_.-]{1,40}):([0-9a-fA-F.:]{7,45})<[0-9]{1,5}>")
-_CLIENTS = re.compile(r"([0-9]{1,9})/([0-9]{1,9}) clients joined")
-_KEYS = re.compile(r"wait timeout after ([0-9]{1,12})ms, keys: (\S{1,400})")
-_UNIQUE_ID = re.compile(
+_OOB = lazy(r"OOB ([A-Za-z0-9_.-]{1,40}):([0-9a-fA-F.:]{7,45})<[0-9]{1,5}>")
+_CLIENTS = lazy(r"([0-9]{1,9})/([0-9]{1,9}) clients joined")
+_KEYS = lazy(r"wait timeout after ([0-9]{1,12})ms, keys: (\S{1,400})")
+_UNIQUE_ID = lazy(
     r"\[([0-9]{1,9})\] is setting up NCCL communicator and retrieving \w{4,16} from \[([0-9]{1,9})\]"
     r"(?:.{0,200}?got error: ?(.{0,200}))?"
 )
-_STORE_BARRIER = re.compile(
+_STORE_BARRIER = lazy(
     r"store.based barrier.{0,60}? rank: ([0-9]{1,9}).{0,200}?"
     r"(?:world_size=([0-9]{1,9}), (?:num_workers_joined|worker_count)=([0-9]{1,9}))"
 )

@@ -6,36 +6,34 @@ per stream; a stream that starts in the middle of one loses only what stood befo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from triage.core.events.collective_line import Draft, rank_list, work_fields
 from triage.core.events.model import Collective
+from triage.core.lazy import lazy
 
 _LIST = r"\[([0-9, ]{1,8000})\]"
-_FINGERPRINT = re.compile(
+_FINGERPRINT = lazy(
     r"Rank ([0-9]{1,9}) is running collective: (CollectiveFingerPrint\(.{0,4000}?), but Rank ([0-9]{1,9})"
     r" is running collective: (CollectiveFingerPrint\(.{0,400})"
 )
-_NOT_PASSED = re.compile(
-    r"Rank(s)? ([0-9, ]{1,8000}) failed to pass monitoredBarrier(?: in ([0-9]{1,12}) ms)?"
-)
-_PASSED = re.compile(r"Rank ([0-9]{1,9}) successfully reached monitoredBarrier")
-_NEVER = re.compile(rf"ranks {_LIST} are the lagging ranks that caused this timeout")
-_JOINED = re.compile(rf"{_LIST} joined but didn't finish collective #([0-9]{{1,19}})")
-_FINISHED = re.compile(rf"{_LIST} finished collective #([0-9]{{1,19}}), but didn't join collective")
-_SNAPSHOT = re.compile(r"^\s*#([0-9]{1,19}) (started|finished) ranks:")
-_SNAPSHOT_RANKS = re.compile(rf"^\s*{_LIST} (started|finished) ([A-Za-z0-9_]{{1,64}})\s*$")
-_TRACE_START = re.compile(
+_NOT_PASSED = lazy(r"Rank(s)? ([0-9, ]{1,8000}) failed to pass monitoredBarrier(?: in ([0-9]{1,12}) ms)?")
+_PASSED = lazy(r"Rank ([0-9]{1,9}) successfully reached monitoredBarrier")
+_NEVER = lazy(rf"ranks {_LIST} are the lagging ranks that caused this timeout")
+_JOINED = lazy(rf"{_LIST} joined but didn't finish collective #([0-9]{{1,19}})")
+_FINISHED = lazy(rf"{_LIST} finished collective #([0-9]{{1,19}}), but didn't join collective")
+_SNAPSHOT = lazy(r"^\s*#([0-9]{1,19}) (started|finished) ranks:")
+_SNAPSHOT_RANKS = lazy(rf"^\s*{_LIST} (started|finished) ([A-Za-z0-9_]{{1,64}})\s*$")
+_TRACE_START = lazy(
     r"(Not all ranks joining collective|Input/output mismatch in the collective)\D{0,22}([0-9]{1,19})"
     r"|Collective sequence number: ([0-9]{1,19}) has errors"
 )
-_TRACE_FIELD = re.compile(
+_TRACE_FIELD = lazy(
     r"(group info|collective|missing ranks|expected ranks|error msg|input sizes): (.{0,8000})"
 )
-_CULPRIT = re.compile(r"Culprit rank ([0-9]{1,9});")
-_NO_DUMPS = re.compile(r"missed FR dumps from ranks \(\{?([0-9, ]{1,8000})\}?\)")
+_CULPRIT = lazy(r"Culprit rank ([0-9]{1,9});")
+_NO_DUMPS = lazy(r"missed FR dumps from ranks \(\{?([0-9, ]{1,8000})\}?\)")
 
 Parse = Callable[[Draft], Iterator[Collective]]
 

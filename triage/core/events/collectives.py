@@ -7,7 +7,6 @@ Wordings: torch 1.10 to 2.13, `torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp`
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 
@@ -15,22 +14,23 @@ from triage.core.events import collective_peers as peers
 from triage.core.events import collective_reports as reports
 from triage.core.events.collective_line import LIMIT, Draft, integer, number, work_fields
 from triage.core.events.model import Collective, Event
+from triage.core.lazy import lazy
 from triage.core.logs.record import Record
 
 MAX_EVENTS = 20_000
 """Of one stream; a hang prints a few per rank, so what is beyond repeats it."""
 
-_FAILED_WORK = re.compile(
+_FAILED_WORK = lazy(
     r"(?:Timeout at NCCL work: |by watchdog at work: |by watchdog at work sequence id: )(-?[0-9]{1,19})"
 )
-_ENQUEUED = re.compile(r"[Ll]ast enqueued (?:[A-Z]{2,8} )?work: (-?[0-9]{1,19})")
-_COMPLETED = re.compile(r"[Ll]ast completed (?:[A-Z]{2,8} )?work: (-?[0-9]{1,19})")
-_RAN = re.compile(r"ran for ([0-9]{1,19}) milliseconds")
-_ASYNC = re.compile(r"raised the following async exception: (.{0,300})")
-_THREAD_ENDED = re.compile(r"watchdog thread terminated with exception: (.{0,300})")
-_DUMP_FROM = re.compile(r"from {1,3}(?:this local rank|rank ([0-9]{1,9})|another rank)")
-_STUCK = re.compile(r"watchdog got stuck for ([0-9]{1,9}) seconds|Heartbeat monitor timed out")
-_OPTIONS = re.compile(r"initialization options: ?size: ([0-9]{1,9}), global rank: ([0-9]{1,9})")
+_ENQUEUED = lazy(r"[Ll]ast enqueued (?:[A-Z]{2,8} )?work: (-?[0-9]{1,19})")
+_COMPLETED = lazy(r"[Ll]ast completed (?:[A-Z]{2,8} )?work: (-?[0-9]{1,19})")
+_RAN = lazy(r"ran for ([0-9]{1,19}) milliseconds")
+_ASYNC = lazy(r"raised the following async exception: (.{0,300})")
+_THREAD_ENDED = lazy(r"watchdog thread terminated with exception: (.{0,300})")
+_DUMP_FROM = lazy(r"from {1,3}(?:this local rank|rank ([0-9]{1,9})|another rank)")
+_STUCK = lazy(r"watchdog got stuck for ([0-9]{1,9}) seconds|Heartbeat monitor timed out")
+_OPTIONS = lazy(r"initialization options: ?size: ([0-9]{1,9}), global rank: ([0-9]{1,9})")
 
 MAX_LINES = 200
 """Of an exception's message."""

@@ -9,22 +9,23 @@ import re
 from itertools import pairwise
 
 from triage.core.events.names import ALIASES, number, settle, transformer_only
+from triage.core.lazy import lazy
 
 LIMIT = 16_384
 """Characters of one command that are read."""
 
-_TRACE = re.compile(r"^\s{0,8}\++ ?(?=\S)")
-_LAUNCHER = re.compile(
+_TRACE = lazy(r"^\s{0,8}\++ ?(?=\S)")
+_LAUNCHER = lazy(
     r"(?:^|[\s/'\"=;&|])(torchrun|deepspeed|torch\.distributed\.(?:run|launch)|deepspeed\.launcher\.\w+|accelerate|composer|srun"
     r"|mpirun|mpiexec|python[\d.]*)(?=['\"\s,]|$)"
 )
-_WORD = re.compile(r"(?:[^\s'\"\\]++|'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|\\.)++", re.DOTALL)
-_UNQUOTE = re.compile(r"'([^']*+)'|\"((?:[^\"\\]|\\.)*+)\"|\\(.)", re.DOTALL)
+_WORD = lazy(r"(?:[^\s'\"\\]++|'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|\\.)++", re.DOTALL)
+_UNQUOTE = lazy(r"'([^']*+)'|\"((?:[^\"\\]|\\.)*+)\"|\\(.)", re.DOTALL)
 """Words as a shell splits them; a quote that is never closed is left out. Both run in linear time."""
-_QUOTED = re.compile(r"'((?:[^'\\]|\\.){0,8192})'|\"((?:[^\"\\]|\\.){0,8192})\"")
-_FLAG = re.compile(r"--?([A-Za-z][\w.-]{0,80})(?:=(.*))?", re.DOTALL)
-_OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_][\w.@/-]{0,160})=(.{0,80})", re.DOTALL)
-_JSON = re.compile(r"\"(\w{2,60})\"\s?:\s?(\d{1,13})(?=\s*[,}\]]|$)")
+_QUOTED = lazy(r"'((?:[^'\\]|\\.){0,8192})'|\"((?:[^\"\\]|\\.){0,8192})\"")
+_FLAG = lazy(r"--?([A-Za-z][\w.-]{0,80})(?:=(.*))?", re.DOTALL)
+_OVERRIDE = lazy(r"\+{0,2}([A-Za-z_][\w.@/-]{0,160})=(.{0,80})", re.DOTALL)
+_JSON = lazy(r"\"(\w{2,60})\"\s?:\s?(\d{1,13})(?=\s*[,}\]]|$)")
 _SECONDARY = frozenset(
     {"rollout", "ref", "critic", "reward", "reward_model", "teacher", "generation", "inference"}
 )
@@ -32,7 +33,7 @@ _SECONDARY = frozenset(
 _HYDRA = {"trainer.num_nodes": "nnodes", "trainer.nnodes": "nnodes", "trainer.devices": "nproc_per_node"}
 _FOREIGN_FLAGS = frozenset({"world_size", "data_parallel_size", "sequence_length"})
 """Names that as flags mean something of the script's own."""
-_PYTHON = re.compile(r"(?:\S*/)?python[\d.]*")
+_PYTHON = lazy(r"(?:\S*/)?python[\d.]*")
 _JSON_NAMES = ALIASES | {"train_batch_size": "global_batch_size"}
 
 

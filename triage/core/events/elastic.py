@@ -6,7 +6,6 @@ Formats: torch/distributed/elastic/multiprocessing/errors/__init__.py (`_FAILURE
 
 from __future__ import annotations
 
-import re
 import signal as signals
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
@@ -14,31 +13,32 @@ from datetime import UTC, datetime
 
 from triage.core.events.model import Event, Exit
 from triage.core.events.place import place
+from triage.core.lazy import lazy
 from triage.core.logs.record import Record, Stamp
 
-_RULE = re.compile(r"\s*([=*-])\1{19,}\s*")
-_OTHERS = re.compile(r"\s*(?:Other )?Failures:\s*")
-_ROOT = re.compile(r"\s*Root Cause(?: \(first observed failure\))?:\s*")
-_NONE = re.compile(r"\s*<NO_OTHER_FAILURES>\s*")
-_ENTRY = re.compile(r"\s*\[\d{1,6}\]:\s*")
+_RULE = lazy(r"\s*([=*-])\1{19,}\s*")
+_OTHERS = lazy(r"\s*(?:Other )?Failures:\s*")
+_ROOT = lazy(r"\s*Root Cause(?: \(first observed failure\))?:\s*")
+_NONE = lazy(r"\s*<NO_OTHER_FAILURES>\s*")
+_ENTRY = lazy(r"\s*\[\d{1,6}\]:\s*")
 _FIELDS = (
-    ("time", re.compile(r"\s{0,4}time\s*:\s(\d{4}-\d\d-\d\d_\d\d:\d\d:\d\d)\s*")),
-    ("rank", re.compile(r"\s{0,4}rank\s*:\s(\d{1,9} \(local_rank: \d{1,9}\))\s*")),
-    ("exitcode", re.compile(r"\s{0,4}exitcode\s*:\s(-?\d{1,9} \(pid: \d{1,9}\))(?:\s+\(\w+\))?\s*")),
-    ("host", re.compile(r"\s{0,4}host\s*:\s(\S+)\s*")),
-    ("error_file", re.compile(r"\s{0,4}error_file\s*:\s(.*)")),
-    ("traceback", re.compile(r"\s{0,4}(?:traceback|msg)\s*:\s(.*)")),
+    ("time", lazy(r"\s{0,4}time\s*:\s(\d{4}-\d\d-\d\d_\d\d:\d\d:\d\d)\s*")),
+    ("rank", lazy(r"\s{0,4}rank\s*:\s(\d{1,9} \(local_rank: \d{1,9}\))\s*")),
+    ("exitcode", lazy(r"\s{0,4}exitcode\s*:\s(-?\d{1,9} \(pid: \d{1,9}\))(?:\s+\(\w+\))?\s*")),
+    ("host", lazy(r"\s{0,4}host\s*:\s(\S+)\s*")),
+    ("error_file", lazy(r"\s{0,4}error_file\s*:\s(.*)")),
+    ("traceback", lazy(r"\s{0,4}(?:traceback|msg)\s*:\s(.*)")),
 )
 _NEEDS_BLOCK = frozenset({"host", "error_file", "traceback"})
 """Fields whose wording alone does not show that they belong to a summary."""
 _FOREIGN_LIMIT = 64
 """Lines of other writers after which an open block counts as cut off."""
-_FAILED = re.compile(
+_FAILED = lazy(
     r"failed \(exitcode: (-?\d{1,9})\)(?: local_rank: (\d{1,9}))? \(pid: (\d{1,9})\)(?: of (?:binary|fn): (\S*))?"
 )
-_CHILD = re.compile(r"Child process (\d{1,9}) \(local_rank (\d{1,9})\) FAILED \(exitcode (-?\d{1,9})\)")
-_CLOSING = re.compile(r"Sending process (\d{1,9}) closing signal (?:Signals\.)?(\w{1,20})")
-_FORCED = re.compile(
+_CHILD = lazy(r"Child process (\d{1,9}) \(local_rank (\d{1,9})\) FAILED \(exitcode (-?\d{1,9})\)")
+_CLOSING = lazy(r"Sending process (\d{1,9}) closing signal (?:Signals\.)?(\w{1,20})")
+_FORCED = lazy(
     r"Unable to shutdown process (\d{1,9}) via (?:Signals\.)?\w{1,20}, forcefully exiting via (?:Signals\.)?(\w{1,20})"
 )
 

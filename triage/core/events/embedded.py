@@ -10,12 +10,13 @@ from typing import Any
 from triage.core.events.chain import Parsed, Reader
 from triage.core.events.frames import HEADER, Lines, exception_at
 from triage.core.events.model import Interval, Link, Span, Trace
+from triage.core.lazy import lazy
 from triage.core.logs.record import Stamp
 
 MAX_TEXT = 1 << 20
 _ESCAPED = HEADER + "\\n"
-_JOINT_RE = re.compile(r"""\\n(?:'|"),\s*(?:'|")""")
-_ESCAPE_RE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_JOINT_RE = lazy(r"""\\n(?:'|"),\s*(?:'|")""")
+_ESCAPE_RE = lazy(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r"}
 
 
@@ -100,7 +101,7 @@ def trace_from_error_file(text: str, source: int, size: int) -> Trace | None:
     return Trace(Span(source, 0, size), when=when, links=tuple(links), style="error-file", complete=complete)
 
 
-_LONE_SURROGATE = re.compile(
+_LONE_SURROGATE = lazy(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
 """Half a character, as JSON may spell it; no text can hold it."""

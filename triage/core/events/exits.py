@@ -18,6 +18,7 @@ from triage.core.events.mpi_exits import STEPS as MPI_STEPS
 from triage.core.events.mpi_exits import Step, completed
 from triage.core.events.place import place
 from triage.core.events.ranges import expand_hosts, expand_tasks
+from triage.core.lazy import lazy
 from triage.core.logs.record import Record
 
 _LIMIT = 32_768
@@ -28,52 +29,52 @@ _SIGNAL_WORDS = {
 }  # fmt: skip
 """glibc's strsignal texts on Linux."""
 _WORDS = "|".join(re.escape(word) for word in _SIGNAL_WORDS)
-_SRUN = re.compile(
+_SRUN = lazy(
     r": tasks? (?P<tasks>\d[\d,-]{0,8000}): "
     rf"(?P<reason>Exited with exit code (?P<code>\d{{1,9}})|Out Of Memory|(?P<word>{_WORDS})(?: \(core dumped\))?)"
 )
-_HOSTS = re.compile(r"[A-Za-z0-9][\w.,\[\]-]*")
+_HOSTS = lazy(r"[A-Za-z0-9][\w.,\[\]-]*")
 _HOSTS_LIMIT = 16_384
-_DEEPSPEED = re.compile(r"exits with return code = (-?\d{1,9})")
-_KILLING = re.compile(r"^\W*Killing subprocess (\d{1,9})\s*$")
-_LOCAL_RANK = re.compile(r"--local[_-]rank[= ','\"]{1,5}(\d{1,9})")
-_ARGV0 = re.compile(r"\[['\"]([^'\"]{1,400})['\"]")
-_CALLED = re.compile(
+_DEEPSPEED = lazy(r"exits with return code = (-?\d{1,9})")
+_KILLING = lazy(r"^\W*Killing subprocess (\d{1,9})\s*$")
+_LOCAL_RANK = lazy(r"--local[_-]rank[= ','\"]{1,5}(\d{1,9})")
+_ARGV0 = lazy(r"\[['\"]([^'\"]{1,400})['\"]")
+_CALLED = lazy(
     r"CalledProcessError: Command .*?(?:returned non-zero exit status (\d{1,9})|died with <Signals\.(SIG\w{1,12}): \d+>)"
 )
-_SPAWN = re.compile(
+_SPAWN = lazy(
     r"process (\d{1,9}) terminated with (?:exit code (-?\d{1,9})|signal (?:Signals\.)?(SIG\w{1,12}|\d{1,3}))"
 )
-_PDSH = re.compile(r"^pdsh@[\w.-]{1,120}: (\S{1,200}): (?:ssh|rsh|exec) exited with exit code (\d{1,9})")
-_BASH = re.compile(
+_PDSH = lazy(r"^pdsh@[\w.-]{1,120}: (\S{1,200}): (?:ssh|rsh|exec) exited with exit code (\d{1,9})")
+_BASH = lazy(
     rf"^(?P<script>[^\s:][^:]{{0,400}}): line \d{{1,9}}:\s{{1,4}}(?P<pid>\d{{1,9}}) (?P<word>{_WORDS})"
     r"(?P<core>\s{1,40}\(core dumped\))?(?:\s{1,40}(?P<command>\S.*))?$"
 )
-_BARE = re.compile(
+_BARE = lazy(
     r"^(?P<word>Killed|Segmentation fault|Aborted|Bus error|Terminated)(?P<core> \(core dumped\))?\s*$"
 )
-_COMPOSER_CRASH = re.compile(r"^Rank (\d{1,9}) crashed with exit code (-?\d{1,9})\.\s*$")
-_COMPOSER_EXIT = re.compile(r"^Global rank (\d{1,9}) \(PID (\d{1,9})\) exited with code (-?\d{1,9})\s*$")
-_LIGHTNING = re.compile(
+_COMPOSER_CRASH = lazy(r"^Rank (\d{1,9}) crashed with exit code (-?\d{1,9})\.\s*$")
+_COMPOSER_EXIT = lazy(r"^Global rank (\d{1,9}) \(PID (\d{1,9})\) exited with code (-?\d{1,9})\s*$")
+_LIGHTNING = lazy(
     r"Child process with PID (\d{1,9}) terminated with code (-?\d{1,9})\. Forcefully terminating"
 )
-_RAY = re.compile(r"[Ww]orker (?:died|unexpectedly exits|exit type: \w+)")
-_RAY_TYPE = re.compile(r"Worker exit type: (\w{1,40})")
-_RAY_PID = re.compile(r"Worker PID: (\d{1,9})")
-_RAY_HOST = re.compile(r"Worker IP address: ([\w.:]{1,64}?)(?=[\s.]*(?:\s|$))")
-_CONTAINER = re.compile(
+_RAY = lazy(r"[Ww]orker (?:died|unexpectedly exits|exit type: \w+)")
+_RAY_TYPE = lazy(r"Worker exit type: (\w{1,40})")
+_RAY_PID = lazy(r"Worker PID: (\d{1,9})")
+_RAY_HOST = lazy(r"Worker IP address: ([\w.:]{1,64}?)(?=[\s.]*(?:\s|$))")
+_CONTAINER = lazy(
     r"\b(?:container|docker|enroot|pyxis|apptainer|singularity)\b.{0,200}?\bexited with (?:exit )?(?:code|status) (\d{1,3})\b",
     re.IGNORECASE,
 )
-_COMPOSE = re.compile(
+_COMPOSE = lazy(
     r"^(?:Container )?([A-Za-z][\w.-]{0,80}-\d{1,5}) exited with code (\d{1,3})(?: \(restarting\))?\s*$"
 )
-_POD = re.compile(r"\bPod: [\w-]{1,80}[./]([\w.-]{1,120}) exited with code (\d{1,3})\b")
-_OOM_KILLED = re.compile(r"^\s*Reason:\s{1,20}OOMKilled\s*$")
-_SAGEMAKER = re.compile(r"^(?:sagemaker_training\.errors\.)?ExecuteUserScriptError:\s*$")
-_LSF = re.compile(r"^Exited (?:with exit code (\d{1,3})|with signal termination: (?:(\d{1,2})|([A-Z][\w /]{2,30}?))(?:, and core dumped)?"
+_POD = lazy(r"\bPod: [\w-]{1,80}[./]([\w.-]{1,120}) exited with code (\d{1,3})\b")
+_OOM_KILLED = lazy(r"^\s*Reason:\s{1,20}OOMKilled\s*$")
+_SAGEMAKER = lazy(r"^(?:sagemaker_training\.errors\.)?ExecuteUserScriptError:\s*$")
+_LSF = lazy(r"^Exited (?:with exit code (\d{1,3})|with signal termination: (?:(\d{1,2})|([A-Z][\w /]{2,30}?))(?:, and core dumped)?"
                   r"|by signal (\d{1,2}))\.\s*$")  # fmt: skip
-_FLUX = re.compile(r"^flux-job: task\(s\) (?:exited with exit code (\d{1,3})|(\w[\w ]{2,30}?))\s*$")
+_FLUX = lazy(r"^flux-job: task\(s\) (?:exited with exit code (\d{1,3})|(\w[\w ]{2,30}?))\s*$")
 _CONTINUATION = 8
 """Lines after a launcher's announcement in which rank and code may stand."""
 
@@ -331,7 +332,7 @@ def _container(base: Exit, text: str) -> Exit | None:
     return replace(base, by="container", exitcode=int(match[1]), reason=match[0][-160:])
 
 
-_GLUED = re.compile(r"\S\s*srun: error: |Traceback \(most")
+_GLUED = lazy(r"\S\s*srun: error: |Traceback \(most")
 """Another writer's text before or after the exit on the same line."""
 
 _STEPS: tuple[Step, ...] = (

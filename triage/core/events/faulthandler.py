@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from triage.core.events.frames import FrameStack
 from triage.core.events.model import Frame, Link
+from triage.core.lazy import lazy
 
 # CPython Python/traceback.c: _Py_DumpTracebackThreads, write_thread_id, dump_frame
-FATAL_RE = re.compile(r"Fatal Python error: (?P<what>.*)|(?P<timeout>Timeout \([\d:.]+\)!)")
-THREAD_RE = re.compile(
+FATAL_RE = lazy(r"Fatal Python error: (?P<what>.*)|(?P<timeout>Timeout \([\d:.]+\)!)")
+THREAD_RE = lazy(
     r"(?P<who>Current t|T)hread (?:0x)?[0-9a-fA-F]+(?: \[[^\]\n]*\])? \(most recent call first\):"
 )
-_FRAME_RE = re.compile(
+_FRAME_RE = lazy(
     r'  File "(?P<file>[^"\n]{0,4096})", line (?P<line>\d{1,9}|\?\?\?) in (?P<function><[^<>\n]{1,200}>|\S+)'
 )
-_BETWEEN_RE = re.compile(
+_BETWEEN_RE = lazy(
     r"\Z|\s*\Z|Python runtime state: |\s*\.\.\.|  <no Python frame>|  <invalid frame>|  <tstate|  Garbage-collecting"
     r"|Current thread's C stack trace|  Binary file "
 )
 WORDS = ("Fatal Python error: ", "Timeout (", "(most recent call first):")
 """One of these stands in every line with which a dump begins."""
-_MODULES_RE = re.compile(r"Extension modules: ")
+_MODULES_RE = lazy(r"Extension modules: ")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,28 +9,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from triage.core.events.model import Frame
+from triage.core.lazy import lazy
 
 HEADER = "Traceback (most recent call last):"
 
-FRAME_RE = re.compile(
+FRAME_RE = lazy(
     r'File "(?P<file>[^"\n]{0,4096})", line (?P<line>\d{1,9})(?:, in (?P<function><[^<>\n]{1,200}>(?:\(\))?|\S+))?'
 )
-REPEAT_RE = re.compile(r"\s*\[Previous line repeated (\d{1,9}) more times?\]")
-RANK_RE = re.compile(r"\s*\(RANK (\d{1,9})\)")
-ANCHORS_RE = re.compile(r"[\s~^]*[~^][\s~^]*\Z")
-VALUE_RE = re.compile(r"\s+[│└├]")
-NAME_RE = re.compile(r"(?:[^\W\d]\w*)(?:\.(?:[^\W\d]\w*|<\w+>))*(?:\([\w.]{1,200}\))?")
-SUMMARY_RE = re.compile(r"\s*traceback\s*:\s*" + re.escape(HEADER))
-GROUP_HEADER_RE = re.compile(r"\s*\+ Exception Group " + re.escape(HEADER))
-BAR_RE = re.compile(r"[^|%\n]{0,60}\d{1,3}%\|")
-STRONG_RE = re.compile(
+REPEAT_RE = lazy(r"\s*\[Previous line repeated (\d{1,9}) more times?\]")
+RANK_RE = lazy(r"\s*\(RANK (\d{1,9})\)")
+ANCHORS_RE = lazy(r"[\s~^]*[~^][\s~^]*\Z")
+VALUE_RE = lazy(r"\s+[│└├]")
+NAME_RE = lazy(r"(?:[^\W\d]\w*)(?:\.(?:[^\W\d]\w*|<\w+>))*(?:\([\w.]{1,200}\))?")
+SUMMARY_RE = lazy(r"\s*traceback\s*:\s*" + re.escape(HEADER))
+GROUP_HEADER_RE = lazy(r"\s*\+ Exception Group " + re.escape(HEADER))
+BAR_RE = lazy(r"[^|%\n]{0,60}\d{1,3}%\|")
+STRONG_RE = lazy(
     r"(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Group|Timeout|Expired|Abort(?:ed)?|Failure|Failed"
     r"|Fault|Interrupted|Traceback|Stopped|Closed|NotFound|Mismatch|Invalid)\d*(?:\([\w.]+\))?\Z"
 )
 
 CAUSE = "The above exception was the direct cause of the following exception:"
 CONTEXT = "During handling of the above exception, another exception occurred:"
-SINGLE_LINE_RE = re.compile(
+SINGLE_LINE_RE = lazy(
     r"""\[Errno\ -?\d+\]\ .{1,400}\Z | No\ module\ named\ '[^']*'(?:;.*)?\Z | name\ '\w+'\ is\ not\ defined | invalid\ literal\ for\ int
     | (?:module|type\ object)?\ ?'[\w.]+'\ (?:object\ )?has\ no\ attribute | cannot\ import\ name | '\S+'\ codec\ can't
     | (?:list|tuple|string)\ index\ out\ of\ range | division\ by\ zero | maximum\ recursion | \S+\(\)\ (?:got|missing|takes)\ """,
@@ -38,7 +39,7 @@ SINGLE_LINE_RE = re.compile(
 )
 """Messages that CPython itself makes: they have no second line."""
 
-GOES_ON_RE = re.compile(
+GOES_ON_RE = lazy(
     r"\s|CUDA kernel errors might|For debugging consider|Compile with `?TORCH|Device-side assert|Search for `|Last error:|nccl\w+: "
     r"|Exception raised from|frame #\d|If reserved |See (?:also )?|Please |C\+\+ CapturedTraceback|[)\]}'\"]"
 )
@@ -48,7 +49,7 @@ SEPARATORS = {CAUSE: "cause", CONTEXT: "context"}
 
 _BARE_LOWER = frozenset({"error", "timeout", "gaierror", "herror"})
 
-FOREIGN_RE = re.compile(
+FOREIGN_RE = lazy(
     r"""\s{0,3}(?:
       (?:srun|slurmstepd|sbatch|salloc|slurmd|mpirun|orterun|prterun|wandb|make|bash|docker|numactl)(?:[-\[][^\s:]*)?:\s
     | \*{3}\s(?:STEP|JOB|Process)\s
@@ -85,7 +86,7 @@ FOREIGN_RE = re.compile(
 )
 """Lines that programs other than the failing one print, or that start something new: never part of a message."""
 
-TAIL_RE = re.compile(
+TAIL_RE = lazy(
     r"""(?:(?<=\s)[\w()=./-]+(?:\s\d+)?:\ *)?\d{1,3}%\|
     | /[^\s:]{1,400}\.pyx?:\d+:\ \w*Warning:\s
     | slurmstepd(?:-\S+)?:\s | srun:\s(?:error|Job|Force|launch) | \[[^\]]{10,30}\]\serror:\s\*{3}

@@ -13,21 +13,22 @@ from collections.abc import Container, Sequence
 from triage.core.events.model import Facts
 from triage.core.events.place import place
 from triage.core.events.ranges import expand_hosts
+from triage.core.lazy import lazy
 from triage.core.logs.record import Record
 
 _HOST = r"([A-Za-z][\w-]{1,62}(?:\.[\w-]{1,62}){0,6})"
 _FORMS = (
-    re.compile(rf"^(?:Clearing cache|Running|Job \d+ starting|Starting|Launching) on (?:host |node )?{_HOST}\s*$"),
-    re.compile(rf"(?:^|\s)(?:Job \d+ starting on|SLURMD_NODENAME=|SLURM_JOB_NODELIST=|SLURM_NODELIST=){_HOST}\s*$"),
-    re.compile(rf"^(?:hostname|host|node(?:name)?) ?[:=] ?{_HOST}\s*$", re.IGNORECASE),
+    lazy(rf"^(?:Clearing cache|Running|Job \d+ starting|Starting|Launching) on (?:host |node )?{_HOST}\s*$"),
+    lazy(rf"(?:^|\s)(?:Job \d+ starting on|SLURMD_NODENAME=|SLURM_JOB_NODELIST=|SLURM_NODELIST=){_HOST}\s*$"),
+    lazy(rf"^(?:hostname|host|node(?:name)?) ?[:=] ?{_HOST}\s*$", re.IGNORECASE),
 )  # fmt: skip
 """A list with brackets names several hosts and matches none."""
-_NODELIST = re.compile(
+_NODELIST = lazy(
     r"\b(?:SLURM_(?:JOB_|STEP_)?NODELIST|[Nn]ode_?list) ?[=:] ?([A-Za-z][\w.,\[\]-]{1,8000}+)\s*$"
 )
-_MAPPING = re.compile(r"\bglobal_rank_mapping=\w{0,20}\(?(?:<class 'list'>, )?\{(.{1,65000})\}")
-_ENTRY = re.compile(r"'([\w.-]{1,120})': \[([\d, ]{1,2000})\]")
-_SPAWNED = re.compile(
+_MAPPING = lazy(r"\bglobal_rank_mapping=\w{0,20}\(?(?:<class 'list'>, )?\{(.{1,65000})\}")
+_ENTRY = lazy(r"'([\w.-]{1,120})': \[([\d, ]{1,2000})\]")
+_SPAWNED = lazy(
     r"\bprocess (?P<pid>\d{1,10}) spawned with command: \[.{0,8000}?['\"]--local[_-]rank=(?P<local_rank>\d{1,6})['\"]"
 )
 WORDS = (

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from triage.core.events.model import Event, Exit, Interval, Message, Span, Trace, Words
+from triage.core.lazy import lazy
 from triage.core.logs.record import Record
 
 LONGEST = 12
@@ -15,9 +15,9 @@ FARTHEST = 2 << 10
 NEAR = 2 << 10
 """Bytes before a report of a failure in which last words are looked for."""
 
-_STACK = re.compile(r"frame #\d|Exception raised from ")
-_SENTENCE = re.compile(r"[A-Za-z\"'\[(].*[A-Za-z]{2,}.* .*[A-Za-z]{2,}")
-_NO_WORDS = re.compile(r"Warning\b|warnings\.warn|\|.*\||[{}=]{2,}|\d+%|^\s|\.{4,}|^>|^-{3,}|^\[")
+_STACK = lazy(r"frame #\d|Exception raised from ")
+_SENTENCE = lazy(r"[A-Za-z\"'\[(].*[A-Za-z]{2,}.* .*[A-Za-z]{2,}")
+_NO_WORDS = lazy(r"Warning\b|warnings\.warn|\|.*\||[{}=]{2,}|\d+%|^\s|\.{4,}|^>|^-{3,}|^\[")
 
 
 def messages_of(records: Sequence[Record], source: int) -> Iterator[Message]:

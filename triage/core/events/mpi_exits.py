@@ -6,48 +6,48 @@ PALS (`HOST: rank 3 exited with code 1`), IBM's jsrun, horovod/runner/gloo_run.p
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 
 from triage.core.events.elastic import signal_of
 from triage.core.events.model import Exit
+from triage.core.lazy import lazy
 
 Step = tuple[tuple[str, ...], bool, bool, Callable[[Exit, str], Exit | None]]
 """Literals, whether the line is consumed, whether more lines belong to it, and the reader of the line."""
 
-_NOTICED = re.compile(
+_NOTICED = lazy(
     r"(?:mpirun|mpiexec|orterun|prterun|prun|prte) noticed that process rank (\d{1,9}) with PID (\d{1,9}) on node (\S{1,200}) "
     r"exited(?: on(?: signal (\d{1,3}))?)?"
 )
-_IMPROPER = re.compile(
+_IMPROPER = lazy(
     r"(?:mpirun|mpiexec|orterun|prterun|prun) has exited due to process rank (\d{1,9}) with PID (\d{1,9}) on node (\S{1,200})"
 )
-_PRIMARY = re.compile(r"Primary job\s+terminated normally, but (\d{1,9}) process(?:es)? returned")
-_DETECTED = re.compile(
+_PRIMARY = lazy(r"Primary job\s+terminated normally, but (\d{1,9}) process(?:es)? returned")
+_DETECTED = lazy(
     r"(?P<by>mpirun|mpiexec|prterun|prun|Horovod) detected that one or more processes exited with non-zero status"
 )
-_ABORT = re.compile(r"MPI_ABORT was invoked on rank (\d{1,9}) in communicator")
-_HYDRA = re.compile(r"^=\s+(?:RANK (?P<rank>\d{1,9}) )?PID (?P<pid>\d{1,9}) RUNNING AT (?P<host>\S{1,200})")
-_HOROVOD = re.compile(r"^Process (\d{1,9}) exit with status code (-?\d{1,9})\.\s*$")
-_PALS = re.compile(
+_ABORT = lazy(r"MPI_ABORT was invoked on rank (\d{1,9}) in communicator")
+_HYDRA = lazy(r"^=\s+(?:RANK (?P<rank>\d{1,9}) )?PID (?P<pid>\d{1,9}) RUNNING AT (?P<host>\S{1,200})")
+_HOROVOD = lazy(r"^Process (\d{1,9}) exit with status code (-?\d{1,9})\.\s*$")
+_PALS = lazy(
     r"^(?:(?P<host>[A-Za-z][\w.-]{0,120}): )?rank (?P<rank>\d{1,9}) "
     r"(?:exited with code (?P<code>\d{1,3})|died from signal (?P<signal>\d{1,2}))(?: and dumped core)?\s*$"
 )
-_JSRUN = re.compile(
+_JSRUN = lazy(
     r"One or more process \(first noticed rank (\d{1,9})\) (?:terminated with signal (\d{1,2})|exited with (?:exit code )?(\d{1,3}))"
 )
-_MPT = re.compile(r"\bMPT ERROR: Rank (\d{1,9})\(g:(\d{1,9})\) received signal SIG\w{1,10}\((\d{1,2})\)")
+_MPT = lazy(r"\bMPT ERROR: Rank (\d{1,9})\(g:(\d{1,9})\) received signal SIG\w{1,10}\((\d{1,2})\)")
 
-_PROCESS_NAME = re.compile(
+_PROCESS_NAME = lazy(
     r"^\W{0,4}Process name:\s*(?:\[(?:\[[\w,-]{1,40}\]|[\w@-]{1,80}),\s?(\d{1,9})\]|(\d{1,9}))"
 )
-_EXIT_CODE = re.compile(r"^[\W]{0,20}(?:Exit code|EXIT CODE|Exit Code|ExitCode)[: ]\s{0,20}(-?\d{1,9})\s*$")
-_ABORT_CODE = re.compile(r"with errorcode (-?\d{1,9})")
-_KILLED_BY = re.compile(r"^=\s+KILLED BY SIGNAL: (\d{1,2})\b")
-_EXIT_STRING = re.compile(r"TERMINATED WITH THE EXIT STRING: .{1,80}\(signal (\d{1,2})\)")
-_WRAPPED_SIGNAL = re.compile(r"^\s*(?:on )?signal (\d{1,2})\b")
-_MPT_PLACE = re.compile(r"^\s*Process ID: (\d{1,9}), Host: ([\w.-]{1,120}), Program:")
+_EXIT_CODE = lazy(r"^[\W]{0,20}(?:Exit code|EXIT CODE|Exit Code|ExitCode)[: ]\s{0,20}(-?\d{1,9})\s*$")
+_ABORT_CODE = lazy(r"with errorcode (-?\d{1,9})")
+_KILLED_BY = lazy(r"^=\s+KILLED BY SIGNAL: (\d{1,2})\b")
+_EXIT_STRING = lazy(r"TERMINATED WITH THE EXIT STRING: .{1,80}\(signal (\d{1,2})\)")
+_WRAPPED_SIGNAL = lazy(r"^\s*(?:on )?signal (\d{1,2})\b")
+_MPT_PLACE = lazy(r"^\s*Process ID: (\d{1,9}), Host: ([\w.-]{1,120}), Program:")
 _LITERALS = ("Process name", "xit code", "XIT CODE", "xit Code", "ExitCode", "errorcode", "KILLED BY", "EXIT STRING", "signal",
              "Process ID: ")  # fmt: skip
 

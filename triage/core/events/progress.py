@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from triage.core.events.model import Event, Progress
 from triage.core.events.place import place
+from triage.core.lazy import lazy
 from triage.core.logs.record import Record, Stamp
 
 _LIMIT = 4096
@@ -34,7 +35,7 @@ class _Reading:
 
 _Reader = Callable[[str], _Reading | None]
 
-_GLUED = re.compile(r"Traceback \(|slurmstepd|srun: |\*\*\* |[Ee]rror\b|[Ee]rror:|\w(?:Error|Exception)\b|│")
+_GLUED = lazy(r"Traceback \(|slurmstepd|srun: |\*\*\* |[Ee]rror\b|[Ee]rror:|\w(?:Error|Exception)\b|│")
 _GLUED_WORDS = ("Traceback (", "slurmstepd", "srun: ", "*** ", "rror", "xception", "│")
 """Another writer's text on the same physical line: the record is left to the other readers as well."""
 
@@ -85,10 +86,10 @@ def _read(record: Record) -> _Reading | None:
     return None if record.level in ("E", "F") else _generic(text)
 
 
-_MEGATRON = re.compile(
+_MEGATRON = lazy(
     r"(?:^|[\]:>|])\s{0,8}iteration:?\s{1,12}(\d{1,12})\s{0,3}/\s{0,12}(\d{1,12})\s{1,3}(?:\d{1,3}%\s)?\|"
 )
-_FIELD = re.compile(rf"([A-Za-z][^|:]{{0,60}}?)\s*:\s*({_NUMBER})(?![\w:])")
+_FIELD = lazy(rf"([A-Za-z][^|:]{{0,60}}?)\s*:\s*({_NUMBER})(?![\w:])")
 _NAMES = {
     "elapsed time per iteration (ms)": "elapsed_ms",
     "global batch size": "global_batch_size",
@@ -113,32 +114,30 @@ def _megatron(text: str) -> _Reading | None:
 
 
 _ANNOUNCED: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("done", re.compile(r"^\s*\[after training is done\]")),
-    ("start", re.compile(r"^\s*\[before the start of training step\]")),
-    ("exiting", re.compile(r"^\s*\[?exiting program (?:at iteration (?P<n>\d+)|after .{1,40})")),
-    ("saved", re.compile(r"^\W*successfully saved checkpoint (?:at|from) iteration\s+(?P<n>\d+)")),
-    ("saving", re.compile(r"^\W*saving checkpoint at iteration\s+(?P<n>\d+)")),
-    ("loaded", re.compile(r"^\W*successfully loaded checkpoint .*?(?:at|from) iteration\s+(?P<n>\d+)")),
-    ("loading", re.compile(r"^\W*loading (?:\w+ ){0,3}checkpoint from \S+(?: at iteration (?P<n>\d+))?")),
+    ("done", lazy(r"^\s*\[after training is done\]")),
+    ("start", lazy(r"^\s*\[before the start of training step\]")),
+    ("exiting", lazy(r"^\s*\[?exiting program (?:at iteration (?P<n>\d+)|after .{1,40})")),
+    ("saved", lazy(r"^\W*successfully saved checkpoint (?:at|from) iteration\s+(?P<n>\d+)")),
+    ("saving", lazy(r"^\W*saving checkpoint at iteration\s+(?P<n>\d+)")),
+    ("loaded", lazy(r"^\W*successfully loaded checkpoint .*?(?:at|from) iteration\s+(?P<n>\d+)")),
+    ("loading", lazy(r"^\W*loading (?:\w+ ){0,3}checkpoint from \S+(?: at iteration (?P<n>\d+))?")),
     (
         "eval",
-        re.compile(
-            r"^[\W_]*(?:validation|test|evaluation) (?:loss|results) at (?:iteration (?P<n>\d+)|the end)"
-        ),
+        lazy(r"^[\W_]*(?:validation|test|evaluation) (?:loss|results) at (?:iteration (?P<n>\d+)|the end)"),
     ),
-    ("eval", re.compile(r"^\s*(?:Evaluating on \d+ samples|Evaluating iter \d+/\d+)")),
-    ("saving", re.compile(r"^\W*Saving model checkpoint to \S*?checkpoint-(?P<n>\d+)")),
-    ("saving", re.compile(r"^\W*Saving the checkpoint \(or staging")),
-    ("saved", re.compile(r"^\W*Finished saving the checkpoint\b.* in [\d.]+ seconds")),
-    ("done", re.compile(r"^\W*`Trainer\.fit` stopped: `max_(?:steps|epochs|time)=.{1,40}` reached")),
-    ("success", re.compile(r"^\W*success count == \d+ -> stop running")),
+    ("eval", lazy(r"^\s*(?:Evaluating on \d+ samples|Evaluating iter \d+/\d+)")),
+    ("saving", lazy(r"^\W*Saving model checkpoint to \S*?checkpoint-(?P<n>\d+)")),
+    ("saving", lazy(r"^\W*Saving the checkpoint \(or staging")),
+    ("saved", lazy(r"^\W*Finished saving the checkpoint\b.* in [\d.]+ seconds")),
+    ("done", lazy(r"^\W*`Trainer\.fit` stopped: `max_(?:steps|epochs|time)=.{1,40}` reached")),
+    ("success", lazy(r"^\W*success count == \d+ -> stop running")),
     (
         "done",
-        re.compile(
+        lazy(
             r"^\W*[Tt]raining (?:is )?(?:completed?|done|finished)\b[\s.!]*(?:Do not forget to share.*|in [\d.]+ ?\w+\.?)?$"
         ),
     ),
-    ("done", re.compile(r"^\W*(?:\w+ \| )*done training in [\d.]+ seconds")),
+    ("done", lazy(r"^\W*(?:\w+ \| )*done training in [\d.]+ seconds")),
 )
 _ANNOUNCED_LITERALS = (
     "training is done", "start of training step", "exiting program", "checkpoint", "loss at ", "results at ",
@@ -155,18 +154,18 @@ def _announced(text: str) -> _Reading | None:
     return None
 
 
-_BAR = re.compile(
+_BAR = lazy(
     r"(?P<label>[^|%\r]{0,80}?)(?P<percent>\d{1,3})%\|[^|]{0,300}\|\s{0,12}(?P<n>\d{1,12})/(?P<total>\d{1,12})"
     r"\s\[(?P<state>[^\[\]]{0,40}<[^\[\]]{0,600})\]"
 )
-_EPOCH = re.compile(r"\b[Ee]p(?:och)?\b\s{0,3}[\[:=#]{0,2}\s{0,3}(\d{1,9})")
-_NOT_TRAINING = re.compile(
+_EPOCH = lazy(r"\b[Ee]p(?:och)?\b\s{0,3}[\[:=#]{0,2}\s{0,3}(\d{1,9})")
+_NOT_TRAINING = lazy(
     r"valid|eval|sanity|test|map|load|token|down|filter|generat|fetch|compil|shard|split|convert|process|pack|sav|read|build",
     re.IGNORECASE,
 )
-_TRAINING = re.compile(r"train|epoch|step|iter|progress", re.IGNORECASE)
-_GLOBAL_STEP = re.compile(r"\bglobal_step=(\d{1,12})")
-_PAIR = re.compile(rf"\b([A-Za-z_][\w/ ]{{0,40}}?)\s?=\s?({_NUMBER})(?![\w:])")
+_TRAINING = lazy(r"train|epoch|step|iter|progress", re.IGNORECASE)
+_GLOBAL_STEP = lazy(r"\bglobal_step=(\d{1,12})")
+_PAIR = lazy(rf"\b([A-Za-z_][\w/ ]{{0,40}}?)\s?=\s?({_NUMBER})(?![\w:])")
 
 
 def _bar(text: str) -> _Reading | None:
@@ -194,8 +193,8 @@ def _bar(text: str) -> _Reading | None:
     return _Reading("iteration" if step else "start", step, total, values, form)
 
 
-_DICT = re.compile(r"\{'(loss|eval_\w{1,40}|train_runtime|train_loss|grad_norm|learning_rate)': ")
-_DICT_PAIR = re.compile(rf"'(\w{{1,60}})': '?({_NUMBER})'?(?=[,}}])")
+_DICT = lazy(r"\{'(loss|eval_\w{1,40}|train_runtime|train_loss|grad_norm|learning_rate)': ")
+_DICT_PAIR = lazy(rf"'(\w{{1,60}})': '?({_NUMBER})'?(?=[,}}])")
 
 
 def _hf_dict(text: str) -> _Reading | None:
@@ -211,13 +210,13 @@ def _hf_dict(text: str) -> _Reading | None:
     return _Reading(kind, None, None, values, "transformers")
 
 
-_DEEPSPEED = re.compile(r"\b(?:global_)?step=(\d{1,12}), (?:skipped=|RunningAvgSamplesPerSec=)")
-_METER = re.compile(
+_DEEPSPEED = lazy(r"\b(?:global_)?step=(\d{1,12}), (?:skipped=|RunningAvgSamplesPerSec=)")
+_METER = lazy(
     r"^(?:\w{1,20}: )?Epoch: \[(\d{1,9})\]\s{1,4}\[\s{0,12}(\d{1,12})/(\d{1,12})\]\s{1,4}(?:eta|\w)"
 )
-_METER_PAIR = re.compile(rf"\b([a-z][\w ]{{0,20}}?): ({_NUMBER})(?![\w:])")
-_COMPOSER = re.compile(r"^\W*(?:\[epoch=\d{1,9}(?:/\d{1,9})?\])?\[batch=(\d{1,12})(?:/(\d{1,12}))?\]:")
-_NEMO = re.compile(r"\bTraining epoch (\d{1,9}), iteration (\d{1,12})/\d{1,12} \|")
+_METER_PAIR = lazy(rf"\b([a-z][\w ]{{0,20}}?): ({_NUMBER})(?![\w:])")
+_COMPOSER = lazy(r"^\W*(?:\[epoch=\d{1,9}(?:/\d{1,9})?\])?\[batch=(\d{1,12})(?:/(\d{1,12}))?\]:")
+_NEMO = lazy(r"\bTraining epoch (\d{1,9}), iteration (\d{1,12})/\d{1,12} \|")
 
 
 def _deepspeed(text: str) -> _Reading | None:
@@ -266,25 +265,23 @@ _GENERIC_LITERALS = ("oss", "tep", "ter", "atch", "pdate")
 WORDS = (":::MLLOG", *(literal for literals, _ in _FORMS for literal in literals), *_GENERIC_LITERALS)
 """One of these stands in every line that shows progress."""
 
-_STEP = re.compile(
+_STEP = lazy(
     r"(?<![\w.-])(?:global[_ ]?step|total[_ ]step|step|iter|iteration|num_updates|update|batch)s?\b\"?\s{0,3}[:=#]?\s{0,3}[\[\"]?"
     r"\s{0,12}(\d{1,12})(?:\s{0,3}/\s{0,12}(\d{1,12}))?(?![\d.]*\w)",
     re.IGNORECASE,
 )
-_MEASURED = re.compile(
+_MEASURED = lazy(
     r"(?<![A-Za-z])((?:[a-z]{2,10}[ _]){0,3}(?:loss|lr|learning[ _]rate|grad[ _]norm|gnorm|ppl|perplexity|ce|wps|tps|mfu|tflops?)"
     rf"(?:_\w{{1,20}})?)\"?\s{{0,3}}[:=]?\s{{0,8}}\"?({_NUMBER})(?!\w)",
     re.IGNORECASE,
 )
-_RATE = re.compile(
+_RATE = lazy(
     rf"(?<![\w.])({_NUMBER})\s?(?:img|images?|samples?|tokens?|seqs?|sequences?)\s?(?:/|per )\s?s(?:ec(?:ond)?)?\b"
 )
-_LOSS_ALONE = re.compile(rf"^\W{{0,8}}(?:[Tt]rain(?:ing)?[ _])?[Ll]oss\s?[:=]\s?({_NUMBER})\W{{0,4}}$")
+_LOSS_ALONE = lazy(rf"^\W{{0,8}}(?:[Tt]rain(?:ing)?[ _])?[Ll]oss\s?[:=]\s?({_NUMBER})\W{{0,4}}$")
 """A program that prints its loss and nothing else."""
-_BEAT = re.compile(
-    r"^\W{0,8}(?:\w{1,20}[\] :|,-]{1,4}){0,4}(?:global_step|step|iteration)=(\d{1,12})\W{0,8}$"
-)
-_UNLIKE = re.compile(
+_BEAT = lazy(r"^\W{0,8}(?:\w{1,20}[\] :|,-]{1,4}){0,4}(?:global_step|step|iteration)=(\d{1,12})\W{0,8}$")
+_UNLIKE = lazy(
     r"rror|xception|nexpected|ailed|arning|nvalid|kipp|xpected|--|File \"|config|argument|[a-z_.]\([a-z)]|every|interval",
     re.I,
 )
@@ -322,8 +319,8 @@ _MLLOG_KINDS = {
     "eval_stop": "eval",
     "eval_accuracy": "eval",
 }
-_MLLOG_KEY = re.compile(r'"time_ms": (\d{10,14}).{0,200}?"key": "(\w{1,60})"')
-_MLLOG_STATUS = re.compile(r'"status": "(\w{1,20})"')
+_MLLOG_KEY = lazy(r'"time_ms": (\d{10,14}).{0,200}?"key": "(\w{1,60})"')
+_MLLOG_STATUS = lazy(r'"status": "(\w{1,20})"')
 
 
 def _mllog(text: str) -> _Reading | None:

@@ -10,8 +10,9 @@ from triage.core.events.chain import MAX_BYTES
 from triage.core.events.codes import Key
 from triage.core.events.frames import cut_tail
 from triage.core.events.weave import Piece, balanced, collapse, known_names
+from triage.core.lazy import lazy
 
-_COLONS_RE = re.compile(r"\A(?:\s*:(?=\s|\Z))+|(?:\s*:\s*)+\Z")
+_COLONS_RE = lazy(r"\A(?:\s*:(?=\s|\Z))+|(?:\s*:\s*)+\Z")
 
 
 @dataclass(slots=True, eq=False)

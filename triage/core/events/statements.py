@@ -15,6 +15,7 @@ from dataclasses import replace
 from triage.core.events.commands import LIMIT
 from triage.core.events.model import Event, Facts
 from triage.core.events.names import ALIASES, YAML_NAMES, number, settle
+from triage.core.lazy import lazy
 from triage.core.logs.record import Record
 
 
@@ -29,34 +30,34 @@ NAMED_WORDS = (
     "GPU number: ", "based_barrier_key:1 ", ", total ", "--num_processes`", "--num_machines`",
 )  # fmt: skip
 _NAMED: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
-    (re.compile(r"GLOBAL_RANK: \d+, MEMBER: \d+/(\d{1,9})"), ("world_size",)),
-    (re.compile(r"All distributed processes registered\. Starting with (\d{1,9}) process"), ("world_size",)),
-    (re.compile(r"^World size: (\d{1,9})\s*$"), ("world_size",)),
-    (re.compile(r"\bRank of current process: \d+\. World size: (\d{1,9})\s*$"), ("world_size",)),
-    (re.compile(r"\bProcess (?:local )?rank: \d+, world size: (\d{1,9}), device: "), ("world_size",)),
-    (re.compile(r"\bworld_rank=\d+, local_rank=\d+, world_size=(\d{1,9})\b"), ("world_size",)),
-    (re.compile(r"\bdist_world_size=(\d{1,9})"), ("world_size",)),
-    (re.compile(r"Total number of GPUs determined to be: (\d{1,9})"), ("world_size",)),
-    (re.compile(r"\brank: \d+, local_rank: \d+, world_size: (\d{1,9})\b"), ("world_size",)),
-    (re.compile(r"\bstore_based_barrier_key:1 (?:\(world_size=|with )(\d{1,9})(?:, worker_count| nodes)"), ("world_size",)),
-    (re.compile(r"^\s*GPU number: (\d{1,9})\s*$"), ("world_size",)),
-    (re.compile(r"Training in distributed mode with .{0,60}\bProcess \d+, total (\d{1,9})"), ("world_size",)),
-    (re.compile(r"^\s*`--num_processes` was set to a value of `(\d{1,9})`"), ("world_size",)),
-    (re.compile(r"^\s*`--num_machines` was set to a value of `(\d{1,9})`"), ("nnodes",)),
-    (re.compile(r"\bConfig mesh_device None world_size = (\d{1,9})\s*$"), ("replicas",)),
-    (re.compile(r"\bnnodes=(\d{1,9}), num_local_procs=(\d{1,9})"), ("nnodes", "nproc_per_node")),
-    (re.compile(r"^\W*setting global batch size to (\d{1,9})"), ("global_batch_size",)),
-    (re.compile(r"Instantaneous batch size per device = ([\d,]{1,12})"), ("micro_batch_size",)),
-    (re.compile(r"Total train batch size \(w\. parallel.{0,40}\) = ([\d,]{1,12})"), ("global_batch_size",)),
-    (re.compile(r"Total optimization steps = ([\d,]{1,12})"), ("train_iters",)),
-    (re.compile(r"global batch size (\d{1,9}), .{0,80}?sequence length (\d{1,9}), .{0,80}?total steps (\d{1,12})"),
+    (lazy(r"GLOBAL_RANK: \d+, MEMBER: \d+/(\d{1,9})"), ("world_size",)),
+    (lazy(r"All distributed processes registered\. Starting with (\d{1,9}) process"), ("world_size",)),
+    (lazy(r"^World size: (\d{1,9})\s*$"), ("world_size",)),
+    (lazy(r"\bRank of current process: \d+\. World size: (\d{1,9})\s*$"), ("world_size",)),
+    (lazy(r"\bProcess (?:local )?rank: \d+, world size: (\d{1,9}), device: "), ("world_size",)),
+    (lazy(r"\bworld_rank=\d+, local_rank=\d+, world_size=(\d{1,9})\b"), ("world_size",)),
+    (lazy(r"\bdist_world_size=(\d{1,9})"), ("world_size",)),
+    (lazy(r"Total number of GPUs determined to be: (\d{1,9})"), ("world_size",)),
+    (lazy(r"\brank: \d+, local_rank: \d+, world_size: (\d{1,9})\b"), ("world_size",)),
+    (lazy(r"\bstore_based_barrier_key:1 (?:\(world_size=|with )(\d{1,9})(?:, worker_count| nodes)"), ("world_size",)),
+    (lazy(r"^\s*GPU number: (\d{1,9})\s*$"), ("world_size",)),
+    (lazy(r"Training in distributed mode with .{0,60}\bProcess \d+, total (\d{1,9})"), ("world_size",)),
+    (lazy(r"^\s*`--num_processes` was set to a value of `(\d{1,9})`"), ("world_size",)),
+    (lazy(r"^\s*`--num_machines` was set to a value of `(\d{1,9})`"), ("nnodes",)),
+    (lazy(r"\bConfig mesh_device None world_size = (\d{1,9})\s*$"), ("replicas",)),
+    (lazy(r"\bnnodes=(\d{1,9}), num_local_procs=(\d{1,9})"), ("nnodes", "nproc_per_node")),
+    (lazy(r"^\W*setting global batch size to (\d{1,9})"), ("global_batch_size",)),
+    (lazy(r"Instantaneous batch size per device = ([\d,]{1,12})"), ("micro_batch_size",)),
+    (lazy(r"Total train batch size \(w\. parallel.{0,40}\) = ([\d,]{1,12})"), ("global_batch_size",)),
+    (lazy(r"Total optimization steps = ([\d,]{1,12})"), ("train_iters",)),
+    (lazy(r"global batch size (\d{1,9}), .{0,80}?sequence length (\d{1,9}), .{0,80}?total steps (\d{1,12})"),
      ("global_batch_size", "seq_length", "train_iters")),
-    (re.compile(r"\bCONFIG: micro_batches=\d+ micro_batch_size=(\d{1,9})"), ("micro_batch_size",)),
-    (re.compile(r"^\W*nproc_per_node\s+: (\d{1,9})\s*$"), ("nproc_per_node",)),
-    (re.compile(r"^\W*min_nodes\s+: (\d{1,9})\s*$"), ("min_nodes",)),
-    (re.compile(r"^\W*max_nodes\s+: (\d{1,9})\s*$"), ("max_nodes",)),
-    (re.compile(r'"key": "global_batch_size", "value": (\d{1,9})\b'), ("global_batch_size",)),
-    (re.compile(r'"key": "max_sequence_length", "value": (\d{1,9})\b'), ("seq_length",)),
+    (lazy(r"\bCONFIG: micro_batches=\d+ micro_batch_size=(\d{1,9})"), ("micro_batch_size",)),
+    (lazy(r"^\W*nproc_per_node\s+: (\d{1,9})\s*$"), ("nproc_per_node",)),
+    (lazy(r"^\W*min_nodes\s+: (\d{1,9})\s*$"), ("min_nodes",)),
+    (lazy(r"^\W*max_nodes\s+: (\d{1,9})\s*$"), ("max_nodes",)),
+    (lazy(r'"key": "global_batch_size", "value": (\d{1,9})\b'), ("global_batch_size",)),
+    (lazy(r'"key": "max_sequence_length", "value": (\d{1,9})\b'), ("seq_length",)),
 )  # fmt: skip
 
 
@@ -69,17 +70,17 @@ def named_sizes(text: str) -> dict[str, int]:
 
 
 INITIALIZED_WORDS = ("nitialized", "nitialised", "nitializing", "nitialization", "nit done")
-_INITIALIZED = re.compile(
+_INITIALIZED = lazy(
     r"(?i)\b(?:torch[. ]?distributed|distributed|process group|processgroup|ddp)\b[^\n]{0,80}?\binit(?:iali[sz](?:ed|ing|ation)| done)\b"
     r"|\binitiali[sz](?:ed|ing) (?:the )?(?:torch[. ]?distributed|distributed|process group|ddp)\b"
 )
-_SUBGROUP = re.compile(
+_SUBGROUP = lazy(
     r"(?i)parallel\b|\b[tpdecs]p\b|pipeline|tensor|expert|replica|shard|sub-?group|node[_ ]rank|vllm|sglang|rollout|inference|engine"
 )
-_RANK_OF_SIZE = re.compile(
+_RANK_OF_SIZE = lazy(
     r"(?i)(?<![\w-])rank[ :=]{1,3}(\d{1,9})(?:\s?/\s?|[,;|]?\s(?:of\s|in\s)?(?:world[ _]?size|size)[ :=]{1,3})(\d{1,9})\b"
 )
-_WORLD_OF_SIZE = re.compile(r"(?i)(?<![\w-])world[ _]?size[ :=]{1,3}(\d{1,9})\b")
+_WORLD_OF_SIZE = lazy(r"(?i)(?<![\w-])world[ _]?size[ :=]{1,3}(\d{1,9})\b")
 
 
 def initialized_world(text: str) -> dict[str, int]:
@@ -95,7 +96,7 @@ def initialized_world(text: str) -> dict[str, int]:
 
 
 ACCELERATE_WORDS = ("Num processes: ",)
-_PROCESSES = re.compile(r"^\s*Num processes: (\d{1,9})\s*$")
+_PROCESSES = lazy(r"^\s*Num processes: (\d{1,9})\s*$")
 _BESIDE = 2
 """Lines on either side in which the rest of accelerate's report stands."""
 
@@ -115,7 +116,7 @@ def accelerate_world(stream: Sequence[Record], index: int) -> dict[str, int]:
 
 
 TOPOLOGY_WORDS = ("ProcessCoord(",)
-_COORDINATE = re.compile(r"ProcessCoord\(([a-z]{1,10}=\d{1,6}(?:, [a-z]{1,10}=\d{1,6}){0,4})\): (\d{1,9})")
+_COORDINATE = lazy(r"ProcessCoord\(([a-z]{1,10}=\d{1,6}(?:, [a-z]{1,10}=\d{1,6}){0,4})\): (\d{1,9})")
 _COORDINATE_AXES = {"pipe": "pp", "model": "tp", "data": "dp"}
 
 
@@ -137,7 +138,7 @@ def topology_sizes(text: str) -> dict[str, int]:
 
 
 LIST_WORDS = ("batch_size", "batchsize")
-_PAIR = re.compile(r"(?<![\w.])['\"]?(\w{2,60})['\"]?\s?[:=]\s?(\d{1,13})(?=\s*(?:[|,;)}\]]|$))")
+_PAIR = lazy(r"(?<![\w.])['\"]?(\w{2,60})['\"]?\s?[:=]\s?(\d{1,13})(?=\s*(?:[|,;)}\]]|$))")
 _LIST_NAMES = ALIASES | {"mbs": "micro_batch_size", "train_steps": "train_iters"}
 _BATCHES = frozenset({"global_batch_size", "micro_batch_size"})
 _OTHER_MODELS = ("LLM engine", "Vllm", "EngineArgs", "EngineConfig", "ServerArgs", "SamplingParams")
@@ -156,7 +157,7 @@ ENTRY_WORDS = (
     "_size: ", "_size = ", '_size": ', "_size=", "_degree: ", "_degree = ", "seq_length: ", '_length": ', "seq_length = ", "attention_heads: ",
     "train_iters: ", "num_nodes: ", "gpus_per_node: ", "num_nodes = ", "gpus_per_node = ", "microbatch_size: ", "_device_train_batch_size=",
 )  # fmt: skip
-_ENTRY = re.compile(r"^\s{0,40}['\"]?(\w{2,60})['\"]?(?::\s|\s=\s|=)(\d{1,13}),?\s*$")
+_ENTRY = lazy(r"^\s{0,40}['\"]?(\w{2,60})['\"]?(?::\s|\s=\s|=)(\d{1,13}),?\s*$")
 
 
 def entry_sizes(text: str) -> dict[str, int]:
@@ -183,11 +184,11 @@ def unambiguous(events: list[Event]) -> list[Event]:
 
 
 CHECK_WORDS = ("divisible", "multiple of", "must be", "should be", "not equal")
-_STATED = re.compile(
+_STATED = lazy(
     r"(?<![\w-])(?:eval[_ ])?((?:global|micro)[_ ]batch[_ ]size|num_attention_heads|(?:tensor|pipeline)_model_parallel_size"
     r"|context_parallel_size|data[_ ]parallel[_ ]size|world[_ ]size|hidden_size|num_layers) \((\d{1,13})\)"
 )
-_CHECKED = re.compile(
+_CHECKED = lazy(
     r"(?i)(?<![\w.-])(seq(?:uence)?[_ ]len(?:gth)?|global[_ ]batch[_ ]size|world[_ ]size"
     r"|(?:tensor|pipeline|context)[_ ](?:model[_ ])?parallel[_ ](?:size|degree))(?:\s?[=:]\s?|\s\(|\s)(\d{1,13})(?![\w.])"
 )

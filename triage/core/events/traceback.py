@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -15,6 +14,7 @@ from triage.core.events.model import Interval, Link, Span, Trace
 from triage.core.events.parallel import Budget
 from triage.core.events.untangle import untangle
 from triage.core.events.weave import Zone, zone_at
+from triage.core.lazy import lazy
 from triage.core.logs.record import Record, Stamp, Tags
 
 __all__ = ["extract_traces", "trace_from_error_file"]
@@ -22,12 +22,12 @@ __all__ = ["extract_traces", "trace_from_error_file"]
 MAX_WOVEN = 30_000
 """Lines of woven zones that are untangled in one stream; the rest is read as if one process had written it."""
 
-_SUMMARY_RANK_RE = re.compile(r"\s*rank\s*:\s*(\d{1,9})\b")
-_LEVEL_RE = re.compile(r"\W{0,3}(ERROR|CRITICAL|FATAL|WARNING|INFO|DEBUG)(?::[\w.]+:|\]|\s+[\[|-]|\s*\|)")
-_AGENT_RE = re.compile(r"failed \(exitcode|closing signal|torch[./]distributed[./](?:elastic|run|launcher)")
-_REMOTE_RE = re.compile(r"[\w.]*RemoteTraceback:\s*\Z")
-_CALL_STACK_RE = re.compile(r"Call stack:\s*\Z")
-_CALL_END_RE = re.compile(r"Arguments: ")
+_SUMMARY_RANK_RE = lazy(r"\s*rank\s*:\s*(\d{1,9})\b")
+_LEVEL_RE = lazy(r"\W{0,3}(ERROR|CRITICAL|FATAL|WARNING|INFO|DEBUG)(?::[\w.]+:|\]|\s+[\[|-]|\s*\|)")
+_AGENT_RE = lazy(r"failed \(exitcode|closing signal|torch[./]distributed[./](?:elastic|run|launcher)")
+_REMOTE_RE = lazy(r"[\w.]*RemoteTraceback:\s*\Z")
+_CALL_STACK_RE = lazy(r"Call stack:\s*\Z")
+_CALL_END_RE = lazy(r"Arguments: ")
 
 
 @dataclass(frozen=True, slots=True)

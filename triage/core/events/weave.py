@@ -20,10 +20,11 @@ from triage.core.events.frames import (
     is_exception_name,
     separator_at,
 )
+from triage.core.lazy import lazy
 
-_PIECE_RE = re.compile(re.escape(HEADER) + "|" + FRAME_RE.pattern)
-_GROUP_RE = re.compile(r"\s*(?:\|(?: |\Z)|\+[- ])")
-_LOOSE_RE = re.compile(r"Call stack:|ray::|.*ray::")
+_PIECE_RE = lazy(re.escape(HEADER) + "|" + FRAME_RE.pattern)
+_GROUP_RE = lazy(r"\s*(?:\|(?: |\Z)|\+[- ])")
+_LOOSE_RE = lazy(r"Call stack:|ray::|.*ray::")
 _GAP = 40
 _AFTER = 12
 MAX_ZONE = 20_000

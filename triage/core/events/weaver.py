@@ -20,6 +20,7 @@ from triage.core.events.model import Link
 from triage.core.events.parallel import Budget
 from triage.core.events.raised import Raised
 from triage.core.events.weave import Piece
+from triage.core.lazy import lazy
 
 MAX_OPEN = 64
 WIDTH = 48
@@ -28,8 +29,8 @@ _GENERIC = frozenset({
     "_call_impl", "_wrapped_call_impl", "__call__", "forward", "wrapper", "decorate_context", "inner", "apply",
     "_call_with_frames_removed", "__enter__", "__exit__", "__getitem__", "__getattr__", "__next__", "__iter__",
 })  # fmt: skip
-_CALL_RE = re.compile(r"[\w\])]\s*\(")
-_NAMES_RE = re.compile(r"[^\W\d]\w*(?=\s*\()")
+_CALL_RE = lazy(r"[\w\])]\s*\(")
+_NAMES_RE = lazy(r"[^\W\d]\w*(?=\s*\()")
 
 
 @dataclass(slots=True, eq=False)

@@ -5,9 +5,7 @@ Files come as (path, text) pairs; a path's last two parts name the rule: `oom/cu
 
 from __future__ import annotations
 
-import difflib
-import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from triage.core.rules import quick_toml
@@ -81,7 +79,7 @@ class _Reader:
         self.broken = False
         try:
             self.data = quick_toml.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             self.broken = True
             line = line_of_syntax_error(str(error), text)
             mistakes.append(f"{path}:{line}: not valid TOML: {str(error) or 'nested too deeply'}")
@@ -99,7 +97,7 @@ class _Reader:
     ) -> None:
         for key in data:
             if key not in known:
-                hint = difflib.get_close_matches(key, list(known), 1)
+                hint = _closest(key, list(known))
                 more = f', did you mean "{hint[0]}"?' if hint else f"; known keys: {', '.join(known)}"
                 self.wrong(key, f'unknown key "{key}"{more}', table, index)
 
@@ -124,7 +122,7 @@ class _Reader:
         allowed = list(choices)
         if value in allowed:
             return True
-        hint = difflib.get_close_matches(value, allowed, 1)
+        hint = _closest(value, allowed)
         more = f', did you mean "{hint[0]}"?' if hint else f"; one of: {', '.join(c for c in allowed if c)}"
         self.wrong(key, f'"{key}" cannot be "{value}"{more}', table, index)
         return False
@@ -147,7 +145,7 @@ def _rule(reader: _Reader, known: Mapping[str, Category], examples: bool) -> Rul
     reader.unknown_keys(data, _KEYS)
     category = reader.id.partition("/")[0]
     if category not in known or not known[category].failure:
-        hint = difflib.get_close_matches(category, [c.name for c in known.values() if c.failure], 1)
+        hint = _closest(category, [c.name for c in known.values() if c.failure])
         more = f', did you mean "{hint[0]}"?' if hint else ""
         reader.wrong("", f'unknown category "{category}" (the folder\'s name){more}')
     plain = {key: reader.text(data, key) for key in _TEXTS}
@@ -307,3 +305,10 @@ def _frames(reader: _Reader) -> tuple[FrameRow, ...]:
                 reader.wrong(key, f'"{key}" must be true or false', "row", index)
         found.append(FrameRow(**values, weak=flags["weak"] is True, outer=flags["outer"] is True))
     return tuple(found)
+
+
+def _closest(word: str, known: Sequence[str]) -> list[str]:
+    """The name that was meant, perhaps; only mistakes pay for the import."""
+    import difflib
+
+    return difflib.get_close_matches(word, known, 1)

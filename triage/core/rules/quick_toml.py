@@ -8,7 +8,6 @@ included, it leaves to `tomllib`, which is also its oracle in tests.
 from __future__ import annotations
 
 import re
-import tomllib
 from typing import Any
 
 _SPACE = re.compile(r"(?:[ \t\n]+|#[^\n\x00-\x08\x0b-\x1f\x7f]*(?=\n|\Z))*")
@@ -37,6 +36,8 @@ def loads(text: str) -> dict[str, Any]:
     try:
         return _document(text)
     except _Unknown:
+        import tomllib
+
         return tomllib.loads(text)
 
 

@@ -1,0 +1,31 @@
+"""Patterns that are compiled when they are first used.
+
+The readers of events have some hundred patterns, of which one run needs a few: to compile all of them takes longer than
+to explain a small folder.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+_METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub", "split")
+
+
+class _Lazy:
+    """Stands for a compiled pattern; after the first use its methods are that pattern's own."""
+
+    def __init__(self, text: str, flags: int) -> None:
+        self._text = text
+        self._flags = flags
+
+    def __getattr__(self, name: str) -> Any:
+        compiled = re.compile(self._text, self._flags)
+        for method in _METHODS:
+            setattr(self, method, getattr(compiled, method))
+        return getattr(compiled, name)
+
+
+def lazy(text: str, flags: int = 0) -> re.Pattern[str]:
+    """As `re.compile`; a pattern that is wrong is found on its first use."""
+    return cast("re.Pattern[str]", _Lazy(text, flags))
