@@ -37,6 +37,8 @@ class Kept:
     @property
     def deciding(self) -> Match | None:
         """The match that names the event: a cause before a symptom before a fallback, the first link on ties."""
+        if not self.matches:
+            return None
         last = len(self.event.links) - 1 if isinstance(self.event, Trace) else None
         return min(
             _raised(self.matches, last),

@@ -119,7 +119,10 @@ class _Reader:
         if self.pending is not None and self._completes(self.pending, record, text):
             return True
         for literals, consumed, more, step in _STEPS:
-            if not any(literal in text for literal in literals):
+            for literal in literals:
+                if literal in text:
+                    break
+            else:
                 continue
             found = step(Exit(*place(self.source, record), time=record.stamp), text)
             if found is None:

@@ -129,23 +129,29 @@ class _Stamps:
 
     def __init__(self, records: Sequence[Record]) -> None:
         stamped = [r for r in records if r.stamp is not None and r.stamp.seconds is not None]
-        self._before = stamped
-        self._after = [r for r in stamped if r.dialect != "megatron"]
+        self._before = _At(stamped)
+        self._after = _At([r for r in stamped if r.dialect != "megatron"])
         """Block-buffered standard output comes late, with old stamps: it bounds nothing from above."""
 
     def around(self, event: Event) -> Interval:
         if event.when.at is not None and event.when.at.seconds is not None:
             return event.when if event.when.after is event.when.before is None else Interval(at=event.when.at)
-        after = _last(self._before, event.span.first, event.span.first - AROUND_TRACEBACK)
-        before = _first(self._after, event.span.last, event.span.last + AFTER_FRAME)
+        after = self._before.last(event.span.first, event.span.first - AROUND_TRACEBACK)
+        before = self._after.first(event.span.last, event.span.last + AFTER_FRAME)
         return Interval(after=after, before=before)
 
 
-def _last(records: Sequence[Record], end: int, low: int) -> Stamp | None:
-    at = bisect_left(records, end, key=lambda r: r.offset) - 1
-    return records[at].stamp if at >= 0 and records[at].offset >= low else None
+class _At:
+    """Stamps by the offset of their records."""
 
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._offsets = [r.offset for r in records]
+        self._stamps = [r.stamp for r in records]
 
-def _first(records: Sequence[Record], start: int, high: int) -> Stamp | None:
-    at = bisect_left(records, start, key=lambda r: r.offset)
-    return records[at].stamp if at < len(records) and records[at].offset <= high else None
+    def last(self, end: int, low: int) -> Stamp | None:
+        at = bisect_left(self._offsets, end) - 1
+        return self._stamps[at] if at >= 0 and self._offsets[at] >= low else None
+
+    def first(self, start: int, high: int) -> Stamp | None:
+        at = bisect_left(self._offsets, start)
+        return self._stamps[at] if at < len(self._offsets) and self._offsets[at] <= high else None

@@ -81,8 +81,11 @@ def _read(record: Record) -> _Reading | None:
         return _mllog(text)
     text = text[:_LIMIT]
     for literals, reader in _FORMS:
-        if any(literal in text for literal in literals) and (reading := reader(text)) is not None:
-            return reading
+        for literal in literals:
+            if literal in text:
+                if (reading := reader(text)) is not None:
+                    return reading
+                break
     return None if record.level in ("E", "F") else _generic(text)
 
 

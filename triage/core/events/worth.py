@@ -30,14 +30,11 @@ class Worth:
         search, readers = self._search
         for records in _pieces(stream):
             starts = list(accumulate((len(r.text) + 1 for r in records), initial=0))
-            seen: set[tuple[int, int]] = set()
-            for which, start, _ in search.find_matches_as_indexes(
-                "\n".join([r.text for r in records]), overlapping=True
-            ):
-                seen.add((bisect_right(starts, start) - 1, which))
-            for at, which in seen:
+            text = "\n".join([r.text for r in records])
+            hits = search.find_matches_as_indexes(text, overlapping=True)
+            for after, which in {(bisect_right(starts, start), which) for which, start, _ in hits}:
                 for reader in readers[which]:
-                    found[reader].add(records[at].offset)
+                    found[reader].add(records[after - 1].offset)
         return found
 
     @cached_property

@@ -106,6 +106,8 @@ def _bracketed(text: str, pos: int) -> tuple[Stamp, int] | None:
 
 
 def _build(match: re.Match[str]) -> Stamp | None:
+    if match.re is _ISO:
+        return _iso(match)
     groups = match.groupdict()
     if groups.get("d2"):
         groups = {name: groups.get(name + "2") for name in ("d", "mon", "y", "h", "mi", "s", "ap", "z")} | {
@@ -118,24 +120,42 @@ def _build(match: re.Match[str]) -> Stamp | None:
     day = _day(groups)
     if day is not None and day < 0:
         return None
-    zone = (groups.get("z") or "").strip()
     return Stamp(
         match[0],
         None if day is None else day * 86400 + clock,
         has_year=bool(groups.get("y")),
         resolution=_resolution(fraction),
-        utc=zone in ("Z", "UTC", "GMT") or zone.strip("+-").replace(":", "") == "0000",
+        utc=_is_utc(groups.get("z") or ""),
     )
+
+
+def _iso(match: re.Match[str]) -> Stamp | None:
+    """The usual form by itself: most stamped lines have it, and groups by name cost more than all the rest."""
+    year, month, day, hour, minute, second, fraction, half, zone = match.groups()
+    clock = _seconds(int(hour), int(minute), int(second), fraction, half)
+    days = _days(int(year), int(month), int(day))
+    if clock is None or days < 0:
+        return None
+    utc = zone is not None and _is_utc(zone)
+    return Stamp(match[0], days * 86400 + clock, resolution=_resolution(fraction), utc=utc)
+
+
+def _is_utc(zone: str) -> bool:
+    zone = zone.strip()
+    return zone in ("Z", "UTC", "GMT") or zone.strip("+-").replace(":", "") == "0000"
 
 
 def _clock(groups: dict[str, str | None]) -> float | None:
     hour, minute, second = (int(groups[name] or 0) for name in ("h", "mi", "s"))
+    return _seconds(hour, minute, second, groups["f"], groups.get("ap"))
+
+
+def _seconds(hour: int, minute: int, second: int, fraction: str | None, half: str | None) -> float | None:
+    """Seconds of the day."""
     if hour > 23 or minute > 59 or second > 60:
         return None
-    half = groups.get("ap")
     if half is not None and 1 <= hour <= 12:
         hour = hour % 12 + (12 if half == "PM" else 0)
-    fraction = groups["f"]
     return hour * 3600 + minute * 60 + second + (int(fraction) / 10 ** len(fraction) if fraction else 0.0)
 
 
