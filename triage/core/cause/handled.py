@@ -53,14 +53,13 @@ class _Behind:
         own = job.timeline.after(self._source, o.event.span.last)
         known = math.isfinite(self._lo)
         self._own = [s for s in own if s.time is None or not known or s.time >= self._lo - SKEW]
+        self._kinds = {s.progress.kind for s in self._own}
         self._others = job.timeline.elsewhere
         self._after = o.bounds.hi + SKEW if math.isfinite(o.bounds.hi) else math.inf
 
     def shows(self, kinds: frozenset[str]) -> bool:
         """Whether one of these announcements is among them."""
-        return any(s.progress.kind in kinds for s in self._own) or self._others.shows(
-            kinds, self._after, self._source
-        )
+        return not kinds.isdisjoint(self._kinds) or self._others.shows(kinds, self._after, self._source)
 
     def went_on(self, *, surely: bool) -> Sign | None:
         """The last sign, if there are iterations enough. Surely: by stamps alone. It is over when others show a time

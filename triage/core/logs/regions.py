@@ -92,6 +92,8 @@ class Anchors:
         self._more = _compiled(self.literals[_SIMD:]) if len(self.literals) > _SIMD else None
         self._sizes = _compiled(SIZES)
         self._progress = _compiled(PROGRESS)
+        self._words = tuple(text.encode() for text in self.literals)
+        self._progress_words = tuple(text.encode() for text in PROGRESS)
 
     def search(self, text: bytes | memoryview) -> list[Hit]:
         """All hits, in order of their starts."""
@@ -105,6 +107,14 @@ class Anchors:
         """The hits with those of words that state sizes, which count in a stream's head only."""
         sizes = [(self.sizes, at, end) for _, at, end in self._sizes.find_matches_as_indexes(text)]
         return _merged(hits, sizes)
+
+    def has_any(self, text: bytes) -> bool:
+        """Whether a short text holds a literal. Without the search, which gives other threads the turn."""
+        return any(word in text for word in self._words)
+
+    def has_progress(self, text: bytes) -> bool:
+        """Whether `progress` finds anything; likewise."""
+        return any(word in text for word in self._progress_words)
 
     def progress(self, text: bytes | memoryview) -> list[Hit]:
         """Words of lines that show progress."""
@@ -151,6 +161,8 @@ class RegionFinder:
         self._alike = Alike()
         self._steps: dict[int, bytes] = {}
         """The last progress lines by offset."""
+        self._steps_in: tuple[bytes, int] | None = None
+        """The latest window whose end has progress lines, and its offset."""
         self._closed = False
         self.size = 0
         self.passed_over = 0
@@ -180,8 +192,11 @@ class RegionFinder:
             self._block(rest)
         window = self._previous
         start = self._offset - len(window)
-        if len(window) > QUICK_PROBE:
-            self._remember_steps(window, start, PROBE)
+        if self._steps_in is not None:
+            where, begin = self._steps_in
+            last = begin == start and len(window) > QUICK_PROBE
+            self._steps = self._last_steps(where, begin, PROBE if last else QUICK_PROBE)
+            self._steps_in = None
         first = _line_start(window, max(0, len(window) - TAIL))
         self._extend(window, start, start + first, self._offset)
         self._finish_open()
@@ -213,15 +228,17 @@ class RegionFinder:
             self._hits(block, self._offset, hits)
         self._offset += len(block)
         self._previous = block if len(block) >= EDGE else keep + block
-        self._remember_steps(self._previous, self._offset - len(self._previous), QUICK_PROBE)
+        if any(anchors.has_progress(self._previous[-probe:]) for probe in (QUICK_PROBE, PROBE)):
+            self._steps_in = (self._previous, self._offset - len(self._previous))
 
     def _early(self, keep: bytes, block: bytes, hits: list[Hit]) -> list[Hit]:
         """Judge the hits near the start of a block; returns the others."""
         border = self._anchors.longest - 1
         here = len(keep)
+        joint = keep[-border:] + block[:border]
         across = [
             (which, here - border + at, here - border + end)
-            for which, at, end in self._anchors.search(keep[-border:] + block[:border])
+            for which, at, end in (self._anchors.search(joint) if self._anchors.has_any(joint) else ())
             if at < border < end
         ]
         count = 0
@@ -334,8 +351,8 @@ class RegionFinder:
             self._late_bytes -= len(self._late.popleft().data)
             self.passed_over += 1
 
-    def _remember_steps(self, window: bytes, start: int, probe: int) -> None:
-        """Keep the last progress lines of this window's end, if it has any."""
+    def _last_steps(self, window: bytes, start: int, probe: int) -> dict[int, bytes]:
+        """The last progress lines of this window's end by offset."""
         low = max(0, len(window) - probe)
         found: dict[int, bytes] = {}
         forms: dict[int, int] = {}
@@ -347,9 +364,8 @@ class RegionFinder:
                 forms[which] = forms.get(which, 0) + 1
                 found[start + first] = window[first : _line_end(window, low + end)]
         if probe < PROBE and low and max(forms.values(), default=0) < LAST_STEPS:
-            self._remember_steps(window, start, PROBE)
-        elif found:
-            self._steps = found
+            return self._last_steps(window, start, PROBE)
+        return found
 
     def _add_single_lines(self) -> None:
         """The last progress lines and the last of lines that are alike, where no region holds them."""
