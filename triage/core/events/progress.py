@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from triage.core.events.model import Event, Progress
 from triage.core.events.place import place
@@ -106,8 +107,14 @@ def _fields(text: str) -> dict[str, float]:
     values: dict[str, float] = {}
     for part in text.split("|")[:40]:
         if (match := _FIELD.match(part.strip())) is not None:
-            values[_NAMES.get(match[1], match[1])] = float(match[2])
+            values[_name(match[1])] = float(match[2])
     return values
+
+
+@lru_cache(maxsize=512)
+def _name(printed: str) -> str:
+    """One shared text for each name: every line of progress has the same ones."""
+    return _NAMES.get(printed, printed)
 
 
 def _megatron(text: str) -> _Reading | None:

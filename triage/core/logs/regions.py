@@ -186,6 +186,7 @@ class RegionFinder:
         self._pending_size = len(joined) - start
 
     def close(self) -> None:
+        """The stream's end. Only the regions are kept from then on: a call may have a hundred thousand streams."""
         rest = b"".join(self._pending)
         self._pending = []
         if rest:
@@ -202,6 +203,7 @@ class RegionFinder:
         self._finish_open()
         self._add_single_lines()
         self._closed = True
+        self._previous, self._steps, self._taken, self._alike = b"", {}, [], Alike()
 
     def take(self) -> Iterator[Region]:
         """The regions that are complete, in order; after `close` also those of the stream's end."""
