@@ -48,10 +48,8 @@ def choose_job(feeds: Sequence[Fed], wanted: str | None) -> ChosenJob:
 
 
 def _latest(feeds: Sequence[Fed], indexes: Sequence[int]) -> float:
-    stamps = [feeds[i].keeper.last_stamp for i in indexes]
-    return max(
-        (s.seconds for s in stamps if s is not None and s.seconds is not None and s.has_year), default=0.0
-    )
+    latest = [stamps[-1] for i in indexes if (stamps := feeds[i].keeper.stamps)]
+    return max((s.seconds for s in latest if s.seconds is not None and s.has_year), default=0.0)
 
 
 def _id_order(job: str) -> tuple[int, str]:

@@ -18,9 +18,11 @@ from triage.core.rules.model import Role
 KILLERS = frozenset({"timeout", "cancelled"})
 """Categories of the scheduler's statements that may have ended a run that was already dead or done."""
 
-
 LINGER = 60.0
 """Seconds that processes may take to go after training has finished."""
+
+HALF_HOUR = 1800.0
+"""Seconds: time zones lie a multiple of this apart."""
 
 
 def outcome_of(job: JobLog, selection: Selection) -> Outcome:
@@ -159,9 +161,6 @@ def _killed(job: JobLog, selection: Selection, root: Incident) -> Outcome:
         reasons=(*((reason,) if reason else ()), *(blame.reasons if blame else ()), *selection.reasons),
         values={} if silent is None else {"silent_s": f"{silent:.0f}", "zone": _may_be_zone(silent)},
     )
-
-
-HALF_HOUR = 1800.0
 
 
 def _may_be_zone(silent: float) -> bool:

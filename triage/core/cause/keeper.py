@@ -66,10 +66,8 @@ class Keeper:
     engine: Engine
     tags: set[Tags] = field(default_factory=set)
     """Every different writer seen."""
-    last_stamp: Stamp | None = None
     stamps: deque[Stamp] = field(default_factory=lambda: deque(maxlen=STAMPS_KEPT))
-    """The latest stamps, of whatever lines."""
-    lines_kept: int = 0
+    """The latest stamps that are not UTC, of whatever lines."""
     _writer: Tags | None = None
     """Of the latest event: most have the same tags as the one before."""
     _first: dict[object, list[Kept]] = field(default_factory=dict)
@@ -106,7 +104,6 @@ class Keeper:
             self.tags.add(_of_process(event.tags))
         at = event.when.at
         if at is not None and at.seconds is not None and not at.utc:
-            self.last_stamp = at
             self.stamps.append(at)
 
     def _keep(self, key: object, kept: Kept) -> None:

@@ -45,6 +45,7 @@ def unknown_exit(job: JobLog, selection: Selection, bad: Sequence[ResolvedExit])
 
 
 def bare(e: ResolvedExit) -> Occurrence:
+    """The exit itself as an occurrence, where no rule matched it."""
     rule = Rule("unknown/exit", "unknown", "a process ended badly", Role.ROOT, On.EXIT, ())
     bounds = Bounds() if e.time is None else Bounds(e.time, e.time + 1.0)
     return Occurrence(e.exit, rule, None, {}, e.where, bounds)
@@ -55,9 +56,7 @@ def cut_off(job: JobLog, selection: Selection) -> Outcome | None:
     for trace, where in job.cut:
         if job.timeline.after(trace.span.source, trace.span.last):
             continue
-        rule = job.ruleset.get("python/cut-off") or Rule(
-            "python/cut-off", "unknown", "a traceback that is cut off", Role.ROOT, On.CONCLUSION, ()
-        )
+        rule = Rule("unknown/cut-off", "unknown", "a traceback that is cut off", Role.ROOT, On.CONCLUSION, ())
         place = (trace.span.source, trace.span.first)
         return Outcome(
             True,
