@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import triage
 from triage.cli.rules import CONTEXT_NAMES
 from triage.core.cause.verdict import FACT_NAMES, PHASES
 from triage.core.events.model import Event, Message, Span, Trace
@@ -229,3 +233,18 @@ def test_the_user_folder_is_found_where_the_standard_says(tmp_path: object) -> N
         file.write(text)
     assert load({"XDG_CONFIG_HOME": str(tmp_path)}).get("oom/mine") is not None
     assert load({"HOME": str(tmp_path)}).get("oom/mine") is None
+
+
+def test_every_rule_that_the_code_names_is_there() -> None:
+    """The selection draws conclusions by name; without its rule a verdict would silently lose summary and advice."""
+    categories = "|".join(name for name in RULES.taxonomy if name != "unknown")
+    a_rule = re.compile(rf"(?:{categories})/[a-z][a-z0-9-]*")
+    code = Path(triage.__file__).parent / "core" / "cause"
+    named = {
+        node.value
+        for path in code.glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and a_rule.fullmatch(node.value)
+    }
+    assert {"hang/at-exit", "nccl/silent-rank"} <= named
+    assert named <= {rule.id for rule in RULES.rules}

@@ -53,6 +53,13 @@ def test_unknown_facts_are_null_and_every_name_is_there() -> None:
     assert found.facts == dict.fromkeys(FACT_NAMES)
 
 
+def test_a_server_of_the_internet_is_no_node_of_the_job() -> None:
+    said = "requests.exceptions.ConnectionError: HTTPSConnectionPool(host='s3.example.org', port=443): Max retries exceeded with url: /"
+    root = verdict(log("t.log", tagged(3, trace(said)))).root
+    assert root is not None
+    assert root.node is None
+
+
 def test_facts_say_how_far_training_came() -> None:
     found = verdict(log("t.log", steps(1, 5), tagged(0, trace())))
     assert (found.facts["last_iteration"], found.facts["train_iters"]) == (5, 1000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.core.cause.logs import dist_backend, log, oom, stamped, tagged, trace, verdict
+from tests.core.cause.logs import dist_backend, launcher_died, log, oom, stamped, tagged, trace, verdict
 from triage.core.cause.clock import UNKNOWN
 from triage.core.cause.confidence import confidence_of
 from triage.core.cause.incident import Occurrence
@@ -44,6 +44,23 @@ def test_ranks_without_a_line_are_a_doubt() -> None:
         log("rank_3.err", tagged(3, dist_backend())),
     ]
     assert (verdict(*files).confidence, verdict(*whole).confidence) == ("medium", "high")
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("CUDA out of memory. Tried to allocate 2.00 GiB.", "medium"),
+        ("RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB.", "high"),
+    ],
+)
+def test_a_line_that_is_no_processs_last_word_is_a_doubt(line: str, expected: str) -> None:
+    found = verdict(log("t.log", "[rank3]: " + line, stamped(1), stamped(2)))
+    assert (found.category, found.confidence) == ("oom", expected)
+
+
+def test_a_line_beside_the_exit_of_its_process_is_none() -> None:
+    line = "[rank3]: CUDA out of memory. Tried to allocate 2.00 GiB."
+    assert verdict(log("t.log", line, launcher_died((3, 1, 77)))).confidence == "high"
 
 
 def test_a_traceback_that_was_cut_inside_its_message_is_as_good_as_its_words() -> None:

@@ -148,6 +148,35 @@ def test_a_plain_cancel_is_a_cancel() -> None:
     assert run(steps(1, 20), cancelled(25)).category == "cancelled"
 
 
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ((steps(1, 20), cancelled(25, what="JOB 1234")), "high"),
+        ((steps(1, 20), cancelled(25)), "medium"),
+        ((cancelled(25, what="JOB 1234"),), "medium"),
+        ((steps(1, 20), cancelled(25), EXIT_1), "low"),
+        ((steps(1, 20), cancelled(25), EXIT_1.replace("code 1", "code 143")), "medium"),
+        ((steps(1, 20), cancelled(25, what="JOB 1234"), cancelled(25), EXIT_1), "high"),
+    ],
+    ids=[
+        "the job",
+        "the step alone",
+        "without progress",
+        "a bad exit beside",
+        "a signal's exit",
+        "job and step",
+    ],
+)
+def test_srun_cancels_a_step_by_itself_but_never_a_job(parts: tuple[str, ...], expected: str) -> None:
+    found = run(*parts)
+    assert (found.category, found.confidence) == ("cancelled", expected)
+
+
+def test_a_failed_task_and_a_cancel_in_different_files_are_not_ordered_by_luck() -> None:
+    found = verdict(log("node1.err", steps(1, 20), cancelled(25)), log("slurm-1.out", EXIT_1, ABORTED))
+    assert found.confidence == "low"
+
+
 def test_a_plain_cancel_behind_a_traceback_is_its_aftermath() -> None:
     found = run(steps(1, 20), tagged(3, trace()), EXIT_1, ABORTED, cancelled(25))
     assert found.category == "python"

@@ -48,8 +48,12 @@ def _of_the_rule(outcome: Outcome) -> Iterator[tuple[bool, str]]:
         yield True, "the logs show the symptom, its cause is only likely"
     if outcome.category == "hang" and outcome.values.get("zone"):
         yield True, "the silence may only be the difference of two clocks' time zones"
-    if outcome.category == "timeout" and rule.scheduler and "silent_s" not in outcome.values:
-        yield True, "no stamped progress line tells whether the run still moved"
+    if outcome.category in ("timeout", "cancelled") and rule.scheduler and "silent_s" not in outcome.values:
+        yield outcome.category == "timeout", "no stamped progress line tells whether the run still moved"
+    if outcome.values.get("step_only"):
+        yield False, "only the step was cancelled, which srun does by itself when a task fails"
+    if outcome.values.get("failed_task"):
+        yield False, "a task ended badly, and its line may have come late"
 
 
 def _of_the_place(outcome: Outcome, root: Root) -> Iterator[tuple[bool, str]]:
@@ -61,6 +65,8 @@ def _of_the_place(outcome: Outcome, root: Root) -> Iterator[tuple[bool, str]]:
         yield False, "who is to blame is inferred from others' words"
     if culprit is not None and culprit.rank is None and culprit.node is None:
         yield False, "nothing singles out who is to blame"
+    if outcome.values.get("alone"):
+        yield False, "a line says so, but nothing shows that a process ended"
     event = outcome.occurrence.event if outcome.occurrence is not None else None
     if isinstance(event, Trace) and not event.complete:
         yield False, "the traceback is cut"

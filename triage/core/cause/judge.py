@@ -12,14 +12,21 @@ from triage.core.cause.rootcause import Selection
 from triage.core.cause.silent import collective
 from triage.core.cause.timeline import Timeline
 from triage.core.cause.unexplained import cut_off, swallowed, unknown_exit
-from triage.core.events.model import Trace
-from triage.core.rules.model import Role
+from triage.core.events.model import Message, Trace
+from triage.core.lazy import lazy
+from triage.core.rules.model import On, Role
 
 KILLERS = frozenset({"timeout", "cancelled"})
 """Categories of the scheduler's statements that may have ended a run that was already dead or done."""
 
+BY_SIGNAL = frozenset({129, 130, 137, 143})
+"""Exit codes by which a shell tells that a signal ended its command."""
+
 LINGER = 60.0
 """Seconds that processes may take to go after training has finished."""
+
+_LAST_LINE = lazy(r"[\w.]*(?:Error|Exception|Exit)\b|terminate called|what\(\):|Fatal |Aborted|Bus error")
+"""The line of a process that dies, where its traceback is not in the log."""
 
 HALF_HOUR = 1800.0
 """Seconds: time zones lie a multiple of this apart."""
@@ -46,7 +53,20 @@ def outcome_of(job: JobLog, selection: Selection) -> Outcome:
         downstream=selection.downstream,
         unexplained=selection.unexplained,
         reasons=selection.reasons,
+        values={"alone": True} if _said_only(job, selection, root) else {},
     )
+
+
+def _said_only(job: JobLog, selection: Selection, root: Incident) -> bool:
+    """A mere line says what ends a process in a traceback, and nothing shows that any process ended."""
+    if root.rule.scheduler or On.TRACE not in (root.rule.on, *root.rule.also_on):
+        return False
+    lines = [o.event for o in root.occurrences if isinstance(o.event, Message)]
+    if len(lines) < len(root.occurrences) or any(_LAST_LINE.match(line.text) for line in lines):
+        return False
+    others = (*selection.downstream, *selection.unexplained)
+    ended = any(not isinstance(i.first.event, Message) or i.category in ("nccl", "cancelled") for i in others)
+    return not (ended or job.failing_exits() or job.cut)
 
 
 def _no_root(job: JobLog, selection: Selection) -> Outcome:
@@ -159,8 +179,20 @@ def _killed(job: JobLog, selection: Selection, root: Incident) -> Outcome:
         downstream=selection.downstream,
         unexplained=selection.unexplained,
         reasons=(*((reason,) if reason else ()), *(blame.reasons if blame else ()), *selection.reasons),
-        values={} if silent is None else {"silent_s": f"{silent:.0f}", "zone": _may_be_zone(silent)},
+        values={
+            **({} if silent is None else {"silent_s": f"{silent:.0f}", "zone": _may_be_zone(silent)}),
+            **(_by_srun_itself(job) if category == "cancelled" else {}),
+        },
     )
+
+
+def _by_srun_itself(job: JobLog) -> dict[str, object]:
+    """Whether srun may have cancelled the step by itself, as it does after a bad exit: no line is about the whole job."""
+    told = [o for o in job.occurrences if o.rule.scheduler and o.rule.category == "cancelled"]
+    if any(o.captures.get("what") == "JOB" or "STEPD" in o.text for o in told):
+        return {}
+    own = [e for e in job.failing_exits() if e.exit.by == "srun" and e.exit.exitcode and not e.signal]
+    return {"step_only": True, "failed_task": any(e.exit.exitcode not in BY_SIGNAL for e in own)}
 
 
 def _may_be_zone(silent: float) -> bool:
