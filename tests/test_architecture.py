@@ -16,7 +16,7 @@ EDGES: dict[str, frozenset[str]] = {
     "report": frozenset({"core", "errors"}),
     "schedulers": frozenset({"core", "errors"}),
     "api": frozenset({"core", "errors", "files"}),
-    "cli": frozenset({"core", "errors", "files", "report", "api", "__init__"}),
+    "cli": frozenset({"core", "errors", "files", "report", "schedulers", "api", "__init__"}),
     "__init__": frozenset({"api", "core"}),
     "__main__": frozenset({"cli"}),
 }

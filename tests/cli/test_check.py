@@ -253,7 +253,77 @@ def test_one_script_needs_neither_torch_nor_what_only_other_commands_need() -> N
         "import sys; from triage.cli.main import main; main(['check', sys.argv[1]]);"
         " print(*sorted({'torch', 'regex', 'ahocorasick_rs', 'rich', 'subprocess'} & set(sys.modules)))"
     )
+    nowhere = {"PATH": "/nowhere"}
     done = subprocess.run(
-        [sys.executable, "-c", code, CLEAN], cwd=ROOT, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code, CLEAN], cwd=ROOT, env=nowhere, capture_output=True, text=True, timeout=60
     )
     assert done.stdout.splitlines()[-1] == ""
+
+
+SINFO = "gpu|up|1:00:00|4|gpu:h100:8|96|4000|gpu*"
+"""A cluster of one partition, as sinfo tells it."""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Slurm's programs, of which those that ask write down that they were called."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name, output in (
+        ("sbatch", ""),
+        ("sinfo", SINFO),
+        ("sacctmgr", "ml||normal,long|"),
+        ("scontrol", ""),
+    ):
+        path = folder / name
+        path.write_text(f"#!/bin/sh\necho {name} >>{tmp_path}/calls\nprintf '%s\\n' '{output}'\n")
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    monkeypatch.setenv("USER", "me")
+    return tmp_path
+
+
+def test_cluster_is_asked_once_for_all_scripts(cluster: Path, capsys: Capture) -> None:
+    code, results = checked(capsys, *[str(path) for path in sorted(SCRIPTS.glob("*.sbatch"))])
+    assert code == 1
+    assert sorted((cluster / "calls").read_text().split()) == ["sacctmgr", "scontrol", "sinfo"]
+    assert len(results) > 10
+
+
+def test_what_the_cluster_lacks_is_an_error(worktree: Path, cluster: Path, capsys: Capture) -> None:
+    script = worktree / "run.slurm"
+    text = script.read_text()
+    script.write_text(
+        text.replace("#SBATCH --nodes=2", "#SBATCH --nodes=2\n#SBATCH --partition=gpus --time=2:00:00")
+    )
+    code, (result,) = checked(capsys, "run.slurm")
+    assert (code, names(result, "error")) == (1, {"site/partition"})
+    script.write_text(
+        text.replace("#SBATCH --nodes=2", "#SBATCH --nodes=2\n#SBATCH --time=2:00:00 --account=nope")
+    )
+    code, (result,) = checked(capsys, "run.slurm")
+    assert names(result, "error") == {"site/time"}
+    assert names(result, "warning") == {"site/account"}
+    assert "site/not-checked" not in names(result, "info")
+    assert (cluster / "calls").exists()
+
+
+def test_script_of_another_cluster_is_not_compared_with_this_one(cluster: Path, capsys: Capture) -> None:
+    (cluster / "far.sbatch").write_text(
+        SEED.format(worktree="/lustre/elsewhere/megatron").replace("h100:8", "h100:16")
+    )
+    _, (result,) = checked(capsys, str(cluster / "far.sbatch"))
+    assert not [item for item in names(result, "error", "warning") if item.startswith("site/")]
+    assert "site/not-checked" in names(result, "info")
+
+
+@pytest.mark.usefixtures("worktree")
+def test_cluster_that_does_not_answer_is_a_note(cluster: Path, capsys: Capture) -> None:
+    for name in ("sinfo", "sacctmgr", "scontrol"):
+        (cluster / "bin" / name).write_text(
+            "#!/bin/sh\necho 'sinfo: error: Unable to contact (connect failure)' >&2; exit 1\n"
+        )
+    code, (result,) = checked(capsys, "run.slurm")
+    assert code == 0
+    (note,) = [item for item in result["findings"] if item["check"] == "site/not-checked"]
+    assert "does not answer now" in note["message"]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from triage.core.script.site import Partition, Site
 from triage.files.facts import (
     Machine,
     Mount,
@@ -120,8 +121,10 @@ def test_filesystem_of_storage_that_is_not_here_is_not_the_root_one(tmp_path: Pa
     assert machine("/").filesystem(str(tmp_path)) is None
 
 
-def test_no_cluster_is_asked() -> None:
-    assert (machine().gpu("gpu"), machine().gpus_per_node(None)) == (None, None)
+def test_cluster_is_asked_when_it_is_needed() -> None:
+    assert machine().site() == Site()
+    asked = Site((Partition("gpu", True, None, 4, 8),))
+    assert Machine("/", (), settled=True, site=lambda: asked).site() is asked
 
 
 def test_same_folder_follows_links_and_is_false_for_none(tmp_path: Path) -> None:

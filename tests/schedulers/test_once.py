@@ -25,8 +25,9 @@ from triage.core.jobs.submission import (
     Tried,
 )
 from triage.core.jobs.witness import JobStatus
+from triage.core.script.site import Site
 from triage.errors import RefusedError, SchedulerError, StoreError
-from triage.schedulers.interface import Details, Request, Site
+from triage.schedulers.interface import Details, Request
 from triage.schedulers.once import Journal, new_token, submit_once
 
 TIMEOUT = 10.0
@@ -94,7 +95,8 @@ class World:
         }  # fmt: skip
         return answers[behaviour]
 
-    def find(self, token: str, since: float) -> Looked:
+    def find(self, token: str, since: float, cluster: str | None = None) -> Looked:
+        assert cluster is None
         assert token == REQUEST.token
         assert since <= self.now
         self._live()

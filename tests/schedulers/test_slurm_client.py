@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ EMPTY = Answer(0, "")
 REQUEST = Request(Path("run.sh"), Path("/lustre/run"), "0123456789abcdef")
 
 
-def client(now: float = 1796124460.0, **answers: Answer) -> tuple[Slurm, Replay]:
+def client(now: float = 1796124460.0, **answers: Answer | Callable[[Call], Answer]) -> tuple[Slurm, Replay]:
     replay = Replay({name.replace("_", " "): answer for name, answer in answers.items()})
     return Slurm(ENVIRONMENT, replay, lambda: now), replay
 
@@ -40,7 +41,7 @@ def test_every_call_is_limited_and_carries_no_inherited_filter() -> None:
     slurm.site()
     slurm.cancel(JobId(1))
     slurm.submit(REQUEST, limit=60)
-    assert len(replay.calls) == 6
+    assert len(replay.calls) == 7
     for call in replay.calls:
         assert 0 < call.limit <= QUERY_LIMIT
         assert not {"SQUEUE_STATES", "SBATCH_QOS"} & call.environment.keys()
@@ -199,13 +200,39 @@ def test_site_tells_what_could_not_be_asked() -> None:
     good, _ = client(
         sinfo=Answer(0, text("sinfo-default-partition-starred-and-one-down")),
         sacctmgr=Answer(0, text("sacctmgr-two-accounts")),
+        scontrol_show_config=CONFIG,
     )
     site = good.site()
     assert (site.default_partition, site.accounts, site.unknown) == ("gpu", ("ml", "root"), ())
     bad, _ = client(
         sinfo=error("errors-controller-down", "sinfo"), sacctmgr=error("errors-accounting-down", "sacctmgr")
     )
-    assert len(bad.site().unknown) == 2
+    assert len(bad.site().unknown) == 3
+
+
+@pytest.mark.parametrize(("line", "enforced"), [("none", False), ("associations,limits,qos", True)])
+def test_site_tells_whether_a_foreign_account_is_refused(line: str, enforced: bool) -> None:
+    config = Answer(0, text("scontrol-config").replace("Enforce = none", f"Enforce = {line}"))
+    slurm, _ = client(scontrol_show_config=config)
+    assert slurm.site().enforced is enforced
+
+
+def test_hidden_partitions_are_asked_for_too() -> None:
+    slurm, replay = client(sinfo=EMPTY)
+    slurm.site()
+    assert "-a" in replay.of("sinfo")[0]
+
+
+def test_every_cluster_that_may_have_taken_the_job_is_searched() -> None:
+    row = Answer(0, "5|PENDING|None|triage:0123456789abcdef\n")
+
+    def queue(call: Call) -> Answer:
+        return row if call.argv[1:3] == ("-M", "west") else EMPTY
+
+    slurm, replay = client(squeue=queue, sacct=EMPTY, scontrol_show_config=CONFIG)
+    found = slurm.find("0123456789abcdef", 1796124455.0, "east,west").found
+    assert found == (JobId(5, cluster="west"),)
+    assert [argv[1:3] for argv in replay.of("squeue")] == [("-M", "east"), ("-M", "west")]
 
 
 def test_message_timeout_is_the_sites_or_a_long_one() -> None:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 from collections.abc import Sequence
 
 from triage.cli.exitcodes import ExitCode
 from triage.cli.output import emit, wants_color
-from triage.core.megatron.finding import Finding, Severity
-from triage.core.script.limits import SCRIPT
-from triage.core.script.read import Script, check_script, read_script
+from triage.cli.preflight import ask_site, findings_of
+from triage.core.megatron.finding import Severity
 from triage.errors import InputError, UsageError
-from triage.files.facts import Machine, Mount, NotAScript, read_mounts, read_text, same_folder
+from triage.files.facts import NotAScript, read_mounts
 from triage.report.check import CHECK_FORMATS, Checked, CheckOptions
 
 _EPILOG = """\
@@ -24,14 +22,6 @@ examples:
   triage check run_megatron.slurm
   triage check jobs/*.sbatch --format json
 """
-
-_BYTES = 4 * (SCRIPT + 1)
-"""As much as `read_script` looks at, whatever its characters are."""
-
-_SHELL = re.compile(r"#!.*\b(?:ba|da|z|k)?sh\b")
-_SHELL_NAMES = (".sh", ".bash", ".sbatch", ".slurm", ".batch", ".job", ".sub")
-_NAMED = 5
-"""Unseen paths that are told by name."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,12 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Checks and prints; what could not be read is told after the findings of the rest."""
     _refuse_configurations(arguments.paths)
+    site = ask_site(os.environ)
     mounts = read_mounts()
     results: list[Checked] = []
     unread: list[str] = []
     for path in arguments.paths:
         try:
-            results.append(Checked(path, tuple(_findings(path, mounts))))
+            results.append(Checked(path, tuple(findings_of(path, mounts, site))))
         except NotAScript as error:
             unread.append(f"{path} {error}")
     if results:
@@ -81,45 +72,3 @@ def _refuse_configurations(paths: Sequence[str]) -> None:
         raise UsageError(
             "\n".join(f"{path}: configurations are not read yet; name sbatch scripts" for path in found)
         )
-
-
-def _findings(path: str, mounts: Sequence[Mount]) -> list[Finding]:
-    script = _script(path)
-    machine = _machine(path, script, mounts, settled=True)
-    found = check_script(script, machine)
-    if machine.foreign:
-        machine = _machine(path, script, mounts, settled=False)
-        found = check_script(script, machine)
-    return [*found, *_not_checked(machine)]
-
-
-def _script(path: str) -> Script:
-    text = read_text(path, _BYTES)
-    script = read_script(text)
-    if not (_SHELL.match(text) or script.directives.any or (path.endswith(_SHELL_NAMES) and script.runs)):
-        raise NotAScript(
-            "is no script: its first line names no shell (#!/bin/bash), and it has no #SBATCH line"
-        )
-    return script
-
-
-def _machine(path: str, script: Script, mounts: Sequence[Mount], *, settled: bool) -> Machine:
-    """Relative paths begin at `--chdir`, else where sbatch is called. That is taken to be the current folder if the
-    script lies in it, and only as long as this machine sees the script's other paths."""
-    chosen = script.text("chdir") or ""
-    here = same_folder(os.path.dirname(path) or ".", ".")
-    return Machine(chosen or ".", mounts, settled=chosen.startswith("/") or (settled and here))
-
-
-def _not_checked(machine: Machine) -> list[Finding]:
-    found = []
-    if machine.unseen:
-        paths: list[str] = []
-        for path in sorted(machine.unseen):
-            if not paths or not path.startswith(paths[-1].rstrip("/") + "/"):
-                paths.append(path)
-        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-        text = f"not checked, as this machine does not see them: {', '.join(paths[:_NAMED])}{more}"
-        found.append(Finding(Severity.INFO, "storage/not-seen", text))
-    text = "partition, time limit, GPUs per node, account and QOS were not compared with a live cluster"
-    return [*found, Finding(Severity.INFO, "site/not-checked", text)]

@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+from triage.core.script.site import Site
 
 _NODE_LOCAL = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/local", "/localscratch", "/local_scratch", "/scratch.local", "/scratch_local")  # fmt: skip
 """Folders that each machine has of its own: that one is not here, or holds no such entry, says nothing of a node."""
@@ -58,14 +60,17 @@ def parse_mounts(text: str) -> tuple[Mount, ...]:
 
 
 class Machine:
-    """Facts of this machine's files. It asks no cluster, so it knows no partition."""
+    """Facts of this machine's files, and of the cluster that it belongs to."""
 
-    def __init__(self, folder: str, mounts: Sequence[Mount], *, settled: bool) -> None:
+    def __init__(
+        self, folder: str, mounts: Sequence[Mount], *, settled: bool, site: Callable[[], Site] = Site
+    ) -> None:
         """`folder`: where relative paths are looked for. `settled`: the job is surely submitted from there; else only
-        what is found there counts."""
+        what is found there counts. `site` is asked when it is needed."""
         self._folder = os.path.abspath(folder)
         self._mounts = tuple(mounts)
         self._settled = settled
+        self._site = site
         self.unseen: dict[str, bool] = {}
         """Absolute paths that were asked for and could not be judged, those of node-local storage left out; true where
         the machine does not see the storage at all."""
@@ -96,11 +101,8 @@ class Machine:
         )
         return None if deepest is None or deepest.kind in _UNTOLD else deepest.kind
 
-    def gpu(self, partition: str | None) -> str | None:  # noqa: ARG002
-        return None
-
-    def gpus_per_node(self, partition: str | None) -> int | None:  # noqa: ARG002
-        return None
+    def site(self) -> Site:
+        return self._site()
 
 
 def _there(path: str) -> bool | None:

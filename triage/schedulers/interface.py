@@ -15,6 +15,7 @@ from typing import Protocol
 from triage.core.jobs.identity import JobId
 from triage.core.jobs.submission import Looked, Outcome
 from triage.core.jobs.witness import JobStatus, Sighting
+from triage.core.script.site import Site
 from triage.errors import UsageError
 
 
@@ -35,6 +36,7 @@ class Request:
     arguments: tuple[str, ...] = ()
     """Of the script."""
     cluster: str | None = None
+    """One, or several with commas of which the first free one takes it; `None` is the one that answers by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,36 +56,6 @@ class Details:
     """Number of the array that it is a task of."""
 
 
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """What a partition's nodes have; one row for each kind of node."""
-
-    name: str
-    up: bool
-    time_limit: float | None
-    """Seconds; `None` is unlimited or not told."""
-    nodes: int
-    gpus: int
-    """Of one node."""
-    gpu: str | None = None
-    cpus: int = 0
-    memory: int = 0
-    """MiB of one node."""
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """What a request can be checked against. An empty tuple is: not known."""
-
-    partitions: tuple[Partition, ...] = ()
-    accounts: tuple[str, ...] = ()
-    """Accounts that the user may name."""
-    qos: tuple[str, ...] = ()
-    default_partition: str | None = None
-    unknown: tuple[str, ...] = ()
-    """What could not be asked, as sentences."""
-
-
 class Scheduler(Protocol):
     """One way to run jobs."""
 
@@ -93,7 +65,7 @@ class Scheduler(Protocol):
     def submit(self, request: Request, *, limit: float) -> Outcome:
         """Sends the request once and never retries; after `limit` seconds nothing of it is running any more."""
 
-    def find(self, token: str, since: float) -> Looked:
+    def find(self, token: str, since: float, cluster: str | None = None) -> Looked:
         """Which jobs carry the token, of those submitted after `since`; never raises, an incomplete look says so."""
 
     def status(self, jobs: Sequence[JobId], since: float | None = None) -> Mapping[JobId, JobStatus]:
@@ -106,7 +78,7 @@ class Scheduler(Protocol):
         """Asks for the job's end. That it returns proves nothing: ask `status`."""
 
     def site(self) -> Site | None:
-        """`None` where there is nothing to check against."""
+        """What a request can be checked against; `None` where there is nothing to. Answers within seconds."""
 
     def message_timeout(self) -> float:
         """Seconds that the scheduler may work on a request that its sender has given up."""

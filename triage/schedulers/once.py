@@ -137,7 +137,8 @@ def _until_turned_away(
                 raise SchedulerError(sentence, transient=not action.uncertain)
             case Look(at):
                 sleep(max(0.0, at - clock()))
-                journal.add(scheduler.find(request.token, min(step.at for step in journal.steps)))
+                since = min(step.at for step in journal.steps)
+                journal.add(scheduler.find(request.token, since, request.cluster))
             case Submit():
                 limit = 3 * timeout + 30
                 journal.begin(Began(clock(), limit))

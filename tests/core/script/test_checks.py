@@ -9,6 +9,7 @@ import pytest
 from triage.core.megatron.finding import Finding, Severity
 from triage.core.script.facts import Nothing
 from triage.core.script.read import check_script, read_script
+from triage.core.script.site import Partition, Site
 
 HEAD = "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=1 --gres=gpu:h100:8\ncd /lustre/w\n"
 TORCHRUN = "uv run python -m torch.distributed.run --nproc-per-node=8 --nnodes=2 --rdzv-backend=c10d"
@@ -30,15 +31,17 @@ class World(Nothing):
     def filesystem(self, path: str) -> str | None:
         return next((kind for folder, kind in self.types.items() if path.startswith(folder)), None)
 
-    def gpu(self, partition: str | None) -> str | None:
-        return self.kind if partition == "big" else None
-
-    def gpus_per_node(self, partition: str | None) -> int | None:
-        return self.gpus if partition == "big" else None
+    def site(self) -> Site:
+        rows = (
+            Partition("big", True, None, 64, self.gpus or 0, self.kind),
+            Partition("small", True, None, 64, 8),
+        )
+        return Site(rows if self.kind else (), default_partition="small")
 
 
 def found(text: str, facts: Nothing | None = None) -> list[Finding]:
-    return check_script(read_script(text), facts or Nothing())
+    findings = check_script(read_script(text), facts or Nothing())
+    return [item for item in findings if item.check != "site/not-checked"]
 
 
 def checks(text: str, facts: Nothing | None = None) -> dict[str, Severity]:

@@ -39,7 +39,11 @@ def processes(script: Script, run: Run, facts: Facts) -> Iterator[Finding]:
     if gpus is None:
         if run.step.gpus_line is not None or not script.directives.any:
             return
-        gpus, grade, source = facts.gpus_per_node(script.text("partition")), Severity.WARNING, "partition"
+        gpus, grade, source = (
+            facts.site().gpus_per_node(script.text("partition")),
+            Severity.WARNING,
+            "partition",
+        )
     if gpus is None or gpus == workers:
         return
     flag = "--" + _NAMES[run.started.launcher][1].replace("_", "-")

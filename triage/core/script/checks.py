@@ -16,10 +16,11 @@ from triage.core.script import (
 from triage.core.script.case import RunCheck, Script, ScriptCheck
 from triage.core.script.check_directives import check_directives
 from triage.core.script.check_graceful import graceful
+from triage.core.script.check_site import site
 from triage.core.script.facts import Facts
 from triage.core.script.launches import Run, unresolved
 
-SCRIPT_CHECKS: tuple[ScriptCheck, ...] = (check_directives, check_storage.log_files, graceful)
+SCRIPT_CHECKS: tuple[ScriptCheck, ...] = (check_directives, check_storage.log_files, graceful, site)
 RUN_CHECKS: tuple[RunCheck, ...] = (
     check_torchrun.processes,
     check_torchrun.nodes,
@@ -54,7 +55,7 @@ def check_script(script: Script, facts: Facts) -> list[Finding]:
 
 def _megatron(script: Script, run: Run, facts: Facts) -> Iterator[Finding]:
     """Megatron-LM's own rules on what the run hands to it."""
-    kind = facts.gpu(script.text("partition")) if run.launch.gpu is None else run.launch.gpu
+    kind = facts.site().gpu(script.text("partition")) if run.launch.gpu is None else run.launch.gpu
     judged = [preflight(replace(launch, gpu=kind)) for launch in run.variants or (run.launch,)]
     for found in dict.fromkeys(finding for findings in judged for finding in findings):
         everywhere = all(any(item.check == found.check for item in findings) for findings in judged)

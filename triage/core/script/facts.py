@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from triage.core.script.site import Site
+
 
 class Facts(Protocol):
     """Answers about the world. `None` is "not known here": then nothing is judged."""
@@ -15,11 +17,8 @@ class Facts(Protocol):
     def filesystem(self, path: str) -> str | None:
         """The type of the file system that holds a path, as mount(8) calls it: `nfs4`, `lustre`, `xfs`."""
 
-    def gpu(self, partition: str | None) -> str | None:
-        """The one GPU type of a partition (`None` for the default one)."""
-
-    def gpus_per_node(self, partition: str | None) -> int | None:
-        """How many GPUs each of its nodes has, where all have the same."""
+    def site(self) -> Site:
+        """The cluster that a job would be submitted to; an empty one where there is none."""
 
 
 class Nothing:
@@ -31,8 +30,5 @@ class Nothing:
     def filesystem(self, path: str) -> str | None:  # noqa: ARG002
         return None
 
-    def gpu(self, partition: str | None) -> str | None:  # noqa: ARG002
-        return None
-
-    def gpus_per_node(self, partition: str | None) -> int | None:  # noqa: ARG002
-        return None
+    def site(self) -> Site:
+        return Site()

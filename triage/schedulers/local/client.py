@@ -76,7 +76,7 @@ class Local:
             os.close(lock)
         return Accepted(JobId(job.number))
 
-    def find(self, token: str, since: float) -> Looked:  # noqa: ARG002
+    def find(self, token: str, since: float, cluster: str | None = None) -> Looked:  # noqa: ARG002
         """A job counts once a runner has it: what a killed submit left half made will never run."""
         found = [
             JobId(job.number)

@@ -7,14 +7,16 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from triage.core.jobs.identity import JobId
 from triage.core.jobs.state import Phase
 from triage.core.jobs.submission import Looked, Outcome, Refused
 from triage.core.jobs.witness import JobStatus, Program, Sighting, Witness, merge, whole_job
+from triage.core.script.site import Partition, Site
 from triage.errors import SchedulerError
-from triage.schedulers.interface import Details, Partition, Request, Site
+from triage.schedulers.interface import Details, Request
 from triage.schedulers.process import Answer, Call, Runner, run
 from triage.schedulers.slurm import commands, parse
 from triage.schedulers.slurm.columns import AccountRow, QueueRow, Unreadable
@@ -23,6 +25,8 @@ from triage.schedulers.slurm.refusals import failure, is_unknown_job, submission
 
 QUERY_LIMIT = 60.0
 """Seconds for a command that asks: with the controller down a single id takes 8, a frozen slurmdbd 40."""
+SITE_LIMIT = 3.0
+"""Seconds for what is only good to know: a check must not wait for a cluster that does not answer."""
 CANCEL_LIMIT = 5.0
 """Seconds for a command that acts: a later one may hit the job's next attempt."""
 ONE_BY_ONE = 5
@@ -54,20 +58,25 @@ class Slurm:
             argv = commands.bounded(argv, limit - 3)
         return submission(self.runner(Call(argv, environment, limit, str(request.folder))))
 
-    def find(self, token: str, since: float) -> Looked:
+    def find(self, token: str, since: float, cluster: str | None = None) -> Looked:
         """Looks in the queue and, where that may have forgotten the job already, in accounting."""
         at = self.clock()
+        looks = [self._find(token, since, at, name) for name in (cluster.split(",") if cluster else [None])]
+        jobs = tuple(job for look in looks for job in look.found)
+        return Looked(at, jobs, all(look.whole for look in looks))
+
+    def _find(self, token: str, since: float, at: float, cluster: str | None) -> Looked:
         mark = commands.mark_of(token)
-        queue = self._ask(commands.squeue_comments())
+        queue = self._ask(commands.squeue_comments(cluster))
         whole = queue.whole and queue.code == 0
         found = parse.find_mark(queue.out, mark) if whole else ()
-        remembered = whole and at - since < self._remembers()
+        remembered = whole and at - since < self._remembers() and cluster is None
         if not found and not remembered:
             user = self.inherited.get("USER") or str(os.getuid())
-            lines = self._ask(commands.sacct_command_lines(user, since))
+            lines = self._ask(commands.sacct_command_lines(user, since, cluster))
             whole = whole and lines.whole and lines.code == 0
             found = parse.find_mark(lines.out, mark)
-        return Looked(at, tuple(JobId(number) for number in found), whole)
+        return Looked(at, tuple(JobId(number, cluster=cluster) for number in found), whole)
 
     def status(self, jobs: Sequence[JobId], since: float | None = None) -> dict[JobId, JobStatus]:
         """Of each asked job, and of every task or component of those that have some."""
@@ -118,25 +127,29 @@ class Slurm:
             raise failure("scancel", answer)
 
     def site(self) -> Site:
-        """What could not be asked is told, not guessed."""
-        unknown = []
+        """What could not be asked is told, not guessed. All is asked at once: accounting alone takes a quarter second."""
+        user = self.inherited.get("USER") or ""
+        asked = {"sinfo": commands.sinfo(), "scontrol": commands.scontrol_config()}
+        if user:
+            asked["sacctmgr"] = commands.associations(user)
+        with ThreadPoolExecutor(len(asked)) as pool:
+            answers = dict(zip(asked, pool.map(self._ask_for_site, asked.values()), strict=True))
+        good = {name: answer for name, answer in answers.items() if answer.whole and answer.code == 0}
+        unknown = [str(failure(name, answer)) for name, answer in answers.items() if name not in good]
         partitions: parse.Listing[Partition] = parse.Listing(())
         default: str | None = None
         accounts: tuple[str, ...] = ()
         qos: tuple[str, ...] = ()
-        answer = self._ask(commands.sinfo())
-        if answer.whole and answer.code == 0:
-            partitions, default = parse.read_partitions(answer.out)
-        else:
-            unknown.append(str(failure("sinfo", answer)))
-        user = self.inherited.get("USER")
-        if user:
-            answer = self._ask(commands.associations(user))
-            if answer.whole and answer.code == 0:
-                accounts, qos = parse.read_associations(answer.out)
-            else:
-                unknown.append(str(failure("sacctmgr", answer)))
-        return Site(partitions.rows, accounts, qos, default, tuple(unknown))
+        if "sinfo" in good:
+            partitions, default = parse.read_partitions(good["sinfo"].out)
+        if "sacctmgr" in good:
+            accounts, qos = parse.read_associations(good["sacctmgr"].out)
+        config = parse.read_config(good["scontrol"].out) if "scontrol" in good else {}
+        enforced = "associations" in config.get("AccountingStorageEnforce", "")
+        return Site(partitions.rows, accounts, qos, default, enforced, tuple(unknown))
+
+    def _ask_for_site(self, argv: commands.Argv) -> Answer:
+        return self.runner(Call(argv, query_environment(self.inherited), SITE_LIMIT))
 
     def message_timeout(self) -> float:
         return self._seconds("MessageTimeout", MESSAGE_TIMEOUT)

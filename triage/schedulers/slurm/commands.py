@@ -89,7 +89,8 @@ def scancel(job: JobId) -> Argv:
 
 
 def sinfo(cluster: str | None = None) -> Argv:
-    return ("sinfo", *_cluster(cluster), "-h", "-o", "|".join(codes(PartitionRow)))
+    """Hidden partitions too: a job may name them."""
+    return ("sinfo", *_cluster(cluster), "-h", "-a", "-o", "|".join(codes(PartitionRow)))
 
 
 def associations(user: str) -> Argv:

@@ -13,7 +13,8 @@ from typing import Any, Generic, TypeVar
 from triage.core.jobs.identity import JobId, parse_job
 from triage.core.jobs.state import State, read_state
 from triage.core.jobs.witness import Sighting
-from triage.schedulers.interface import Details, Partition
+from triage.core.script.site import Partition
+from triage.schedulers.interface import Details
 from triage.schedulers.slurm.columns import (
     AccountRow,
     AssociationRow,
