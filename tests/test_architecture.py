@@ -15,8 +15,9 @@ EDGES: dict[str, frozenset[str]] = {
     "files": frozenset({"core", "errors"}),
     "report": frozenset({"core", "errors"}),
     "schedulers": frozenset({"core", "errors"}),
+    "store": frozenset({"core", "errors"}),
     "api": frozenset({"core", "errors", "files"}),
-    "cli": frozenset({"core", "errors", "files", "report", "schedulers", "api", "__init__"}),
+    "cli": frozenset({"core", "errors", "files", "report", "schedulers", "store", "api", "__init__"}),
     "__init__": frozenset({"api", "core"}),
     "__main__": frozenset({"cli"}),
 }

@@ -1,0 +1,1 @@
+"""What the tool remembers: watched and submitted jobs, how far logs were read, verdicts, actions, who watches what."""

@@ -1,0 +1,177 @@
+"""The jobs that the tool knows: submitted or watched by it. An id that a site gives out again is another job."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from triage.core.jobs.identity import JobId, parse_job
+from triage.errors import StoreError
+from triage.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job to remember."""
+
+    job: JobId
+    origin: str
+    """`submit`, `watch` or `daemon`."""
+    added: float
+    uid: int | None = None
+    submitted: float | None = None
+    """Its first submit."""
+    name: str = ""
+    folder: str = ""
+    script: str = ""
+    output: str = ""
+    error: str = ""
+    token: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """How to watch it: `artifacts`, `when`, `min_age` ..., as `triage watch` names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownJob:
+    """A job of the store."""
+
+    number: int
+    """In the store."""
+    job: JobId
+    origin: str
+    added: float
+    uid: int | None
+    submitted: float | None
+    name: str
+    folder: str
+    script: str
+    output: str
+    error: str
+    token: str | None
+    options: Mapping[str, Any]
+    watched: bool
+    """The daemon watches it."""
+    held: bool
+    """`triage hold`: nothing may end it."""
+    ended: float | None
+    outcome: str | None
+    """`completed`, `completed-early`, `failed`, `cancelled`, `unknown`; `None` while it lasts."""
+    exit_code: int | None
+
+
+def remember(database: Database, new: NewJob) -> int:
+    """The number of the job in the store; one that is there already and has not ended gets what is new about it."""
+    with database.transaction() as db:
+        row = db.execute(
+            "SELECT * FROM jobs WHERE cluster = ? AND job = ? ORDER BY number DESC LIMIT 1", _key(new.job)
+        ).fetchone()
+        if row is not None and not _is_another(row, new):
+            known = _known(row)
+            db.execute(
+                "UPDATE jobs SET uid = ?, submitted = ?, name = ?, folder = ?, script = ?, output = ?, error = ?,"
+                " token = ?, options = ? WHERE number = ?",
+                (_or(known.uid, new.uid), _or(known.submitted, new.submitted), new.name or known.name,
+                 new.folder or known.folder, new.script or known.script, new.output or known.output,
+                 new.error or known.error, _or(known.token, new.token),
+                 json.dumps({**known.options, **new.options}), known.number),
+            )  # fmt: skip
+            return known.number
+        cursor = db.execute(
+            "INSERT INTO jobs (cluster, job, uid, submitted, added, origin, name, folder, script, output, error, token,"
+            " options) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*_key(new.job), new.uid, new.submitted, new.added, new.origin, new.name, new.folder, new.script,
+             new.output, new.error, new.token, json.dumps(dict(new.options))),
+        )  # fmt: skip
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+
+def find_job(database: Database, job: JobId) -> KnownJob | None:
+    """The latest job with this id."""
+    rows = database.rows(
+        "SELECT * FROM jobs WHERE cluster = ? AND job = ? ORDER BY number DESC LIMIT 1", *_key(job)
+    )
+    return _known(rows[0]) if rows else None
+
+
+def get_job(database: Database, number: int) -> KnownJob:
+    rows = database.rows("SELECT * FROM jobs WHERE number = ?", number)
+    if not rows:
+        raise StoreError(f"job number {number} is no longer in the store")
+    return _known(rows[0])
+
+
+def all_jobs(database: Database, *, watched: bool = False) -> list[KnownJob]:
+    """Every job, the latest first; with `watched` those that the daemon has and that have not ended."""
+    only = "WHERE watched = 1 AND ended IS NULL" if watched else ""
+    return [_known(row) for row in database.rows(f"SELECT * FROM jobs {only} ORDER BY number DESC")]
+
+
+def set_watched(database: Database, number: int, watched: bool) -> None:
+    with database.transaction() as db:
+        db.execute("UPDATE jobs SET watched = ? WHERE number = ?", (watched, number))
+
+
+def set_held(database: Database, number: int, held: bool) -> None:
+    with database.transaction() as db:
+        db.execute("UPDATE jobs SET held = ? WHERE number = ?", (held, number))
+
+
+def is_held(database: Database, number: int) -> bool:
+    return any(row["held"] for row in database.rows("SELECT held FROM jobs WHERE number = ?", number))
+
+
+def forget(database: Database, number: int) -> None:
+    """All that is known about the job; the ledger of its actions goes with it."""
+    with database.transaction() as db:
+        db.execute("DELETE FROM jobs WHERE number = ?", (number,))
+
+
+def end_job(
+    database: Database, number: int, at: float, outcome: str, exit_code: int, verdict: Mapping[str, Any]
+) -> bool:
+    """Writes down the end and the verdict, once: False if they were there already."""
+    with database.transaction() as db:
+        made = db.execute(
+            "INSERT INTO verdicts (job, at, body) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            (number, at, json.dumps(verdict)),
+        ).rowcount
+        if made:
+            db.execute(
+                "UPDATE jobs SET ended = ?, outcome = ?, exit_code = ?, watched = 0 WHERE number = ?",
+                (at, outcome, exit_code, number),
+            )
+    return bool(made)
+
+
+def verdict_of(database: Database, number: int) -> Mapping[str, Any] | None:
+    rows = database.rows("SELECT body FROM verdicts WHERE job = ?", number)
+    return json.loads(rows[0]["body"]) if rows else None
+
+
+def _key(job: JobId) -> tuple[str, str]:
+    return job.cluster or "", job.local
+
+
+def _or(known: Any, new: Any) -> Any:
+    return known if known is not None else new
+
+
+def _is_another(row: sqlite3.Row, new: NewJob) -> bool:
+    """The known one has ended and this one was submitted later: the site has given the id out again."""
+    return row["ended"] is not None and new.submitted is not None and new.submitted > row["ended"]
+
+
+def _known(row: sqlite3.Row) -> KnownJob:
+    name = row["job"] + (f";{row['cluster']}" if row["cluster"] else "")
+    job = parse_job(name)
+    if job is None:
+        raise StoreError(f"the store holds {name!r}, which is no job id: remove it with an SQLite tool")
+    return KnownJob(
+        row["number"], job, row["origin"], row["added"], row["uid"], row["submitted"], row["name"], row["folder"],
+        row["script"], row["output"], row["error"], row["token"], json.loads(row["options"]), bool(row["watched"]),
+        bool(row["held"]), row["ended"], row["outcome"], row["exit_code"],
+    )  # fmt: skip
