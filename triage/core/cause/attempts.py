@@ -132,7 +132,7 @@ def _counted(kept: Sequence[Kept], source: int, offsets: list[int]) -> list[int]
 
 
 def _before(kept: Sequence[Kept], source: int, offset: int) -> bool:
-    return any(k.event.span.source == source and k.event.span.first < offset and k.matches for k in kept)
+    return any(k.event.span.source == source and k.event.span.first < offset and k.deciding for k in kept)
 
 
 def _may_leave(before: str, last: str) -> bool:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from triage.core.cause.clock import dated
+from triage.core.cause.deciding import deciding
 from triage.core.events.model import Collective, Event, Exit, Facts, Mark, Message, Progress, Trace, Words
 from triage.core.logs.record import Stamp, Tags
 from triage.core.rules.engine import Engine, Match
-from triage.core.rules.model import FALLBACK, Role
 
 ALIKE = 4
 """Of events that differ only in numbers, this many first ones of a process are kept, and the last."""
@@ -21,42 +21,15 @@ STAMPS_KEPT = 256
 KINDS = 20_000
 """Different events of one source that are kept apart."""
 
-_SLURM = re.compile(r"DUE TO |oom_kill event|CANCELLED AT ")
-_WARNING = re.compile(r"\b[A-Z]\w*Warning: ")
-_MATCHED = (Trace, Message, Exit)
 _DIGITS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An event with the rules that match it, best first."""
+    """An event, and the match that names it."""
 
     event: Event
-    matches: tuple[Match, ...] = ()
-
-    @property
-    def deciding(self) -> Match | None:
-        """The match that names the event: a cause before a symptom before a fallback, the first link on ties."""
-        if not self.matches:
-            return None
-        last = len(self.event.links) - 1 if isinstance(self.event, Trace) else None
-        return min(
-            _raised(self.matches, last),
-            key=lambda m: (_weight(m), -m.rule.specificity, m.link or 0, m.rule.id),
-            default=None,
-        )
-
-
-def _raised(matches: Sequence[Match], last: int | None) -> Sequence[Match]:
-    """Without the ends of launched commands that a chain went on from: what it raised then is what was meant."""
-    firm = [m for m in matches if m.rule.role is not Role.TEARDOWN or m.link == last]
-    return firm if last else matches
-
-
-def _weight(match: Match) -> int:
-    if match.rule.specificity <= FALLBACK:
-        return 3
-    return {Role.ROOT: 0, Role.DOWNSTREAM: 1, Role.TEARDOWN: 2, Role.ADVICE: 2}[match.rule.role]
+    deciding: Match | None = None
 
 
 @dataclass
@@ -83,13 +56,10 @@ class Keeper:
                 if len(self._steps) > 2 * STEPS_KEPT:
                     self._steps[: len(self._steps) - STEPS_KEPT] = []
                 continue
-            matches: Sequence[Match] = ()
-            if isinstance(event, _MATCHED):
-                matches = self.engine.match(event)
-                matches = _believed(event, matches) if matches else matches
-                if not matches and isinstance(event, Message):
-                    continue
-            self._keep(_key(event, matches), Kept(event, tuple(matches)))
+            match = deciding(self.engine, event)
+            if match is None and isinstance(event, Message):
+                continue
+            self._keep(_key(event, match), Kept(event, match))
 
     def kept(self) -> list[Kept]:
         """In the order of their place in the source."""
@@ -125,29 +95,15 @@ def _of_process(tags: Tags) -> Tags:
     return Tags(tags.rank, tags.local_rank, tags.task, tags.node, None, tags.device, None)
 
 
-def _believed(event: Event, matches: Sequence[Match]) -> Sequence[Match]:
-    """A line that Python's `warnings` module wrote is no failure, whatever its words."""
-    if isinstance(event, Message) and _WARNING.search(event.text, 0, 400):
-        return [m for m in matches if m.rule.role is Role.ADVICE]
-    if isinstance(event, Message) and _SLURM.search(event.text) and not _said_by_slurm(event):
-        return [m for m in matches if not m.rule.scheduler]
-    return matches
-
-
-def _said_by_slurm(event: Message) -> bool:
-    """Whether Slurm itself printed it: a script that echoes or searches for such words quotes them."""
-    return event.dialect == "slurm" or event.text.startswith(("*** JOB ", "*** STEP ", "srun: "))
-
-
-def _key(event: Event, matches: Sequence[Match]) -> object:
+def _key(event: Event, match: Match | None) -> object:
     stream = event.tags.stream_key()
     if isinstance(event, Trace):
         last = event.links[-1] if event.links else None
         name = (last.exception, _DIGITS.sub("#", last.message[:200]), last.frames[-1:]) if last else None
         return (Trace, stream, len(event.links), name, event.style)
     if isinstance(event, Message):
-        rules = tuple(m.rule.id for m in matches[:2])
-        return (Message, stream, rules, _DIGITS.sub("#", event.text[:160]))
+        rule = match.rule.id if match else ""
+        return (Message, stream, rule, _DIGITS.sub("#", event.text[:160]))
     if isinstance(event, Exit):
         return (Exit, event.by, event.host, event.rank, event.local_rank, event.ranks, event.exitcode, event.victim,
                 event.attempt, event.pid)  # fmt: skip

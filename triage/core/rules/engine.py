@@ -36,6 +36,15 @@ class Match:
     """Named groups that took part, and `exception` and `message` (its first line)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A rule that an event's text may match; only `Engine.tried` tells."""
+
+    rule: Rule
+    link: int | None
+    text: texts.TraceText | str
+
+
 class Engine:
     """Rules made ready for matching. Keeps compiled patterns and the list of rules that ran out of time."""
 
@@ -59,29 +68,37 @@ class Engine:
         """What the patterns alone would match, without any literal: for finding rules whose literals are wrong."""
         return self._match(event, _Table.all)
 
+    def candidates(self, event: Event) -> list[Candidate]:
+        """The rules worth trying on an event, in no useful order."""
+        return self._candidates(event, _Table.fast)
+
+    def tried(self, candidate: Candidate) -> Match | None:
+        """The candidate's match, if its patterns are found."""
+        rule, text = candidate.rule, candidate.text
+        captures = self._on_text(rule, text, "") if isinstance(text, str) else self._on_trace(rule, text)
+        return None if captures is None else Match(rule, candidate.link, captures)
+
     def _match(self, event: Event, choose: Callable[[_Table, str], Iterable[Rule]]) -> list[Match]:
-        found: list[Match] = []
-        if isinstance(event, Trace):
-            table = self._tables[On.TRACE]
-            for number in _link_numbers(len(event.links)):
-                text = texts.of_link(event.links[number])
-                for rule in choose(table, text.all):
-                    captures = self._on_trace(rule, text)
-                    if captures is not None:
-                        found.append(Match(rule, number, captures))
-        elif isinstance(event, Message | Exit):
-            on, plain = (
-                (On.MESSAGE, event.text[: texts.MAX_TEXT])
-                if isinstance(event, Message)
-                else (On.EXIT, texts.of_exit(event))
-            )
-            table = self._tables[on]
-            for rule in choose(table, plain):
-                captures = self._on_text(rule, plain, "")
-                if captures is not None:
-                    found.append(Match(rule, None, captures))
+        tried = (self.tried(candidate) for candidate in self._candidates(event, choose))
+        found = [match for match in tried if match is not None]
         found.sort(key=lambda m: (-m.rule.specificity, m.link or 0, m.rule.id))
         return found
+
+    def _candidates(self, event: Event, choose: Callable[[_Table, str], Iterable[Rule]]) -> list[Candidate]:
+        if isinstance(event, Trace):
+            table = self._tables[On.TRACE]
+            numbers = _link_numbers(len(event.links))
+            links = [(number, texts.of_link(event.links[number])) for number in numbers]
+            return [
+                Candidate(rule, number, text) for number, text in links for rule in choose(table, text.all)
+            ]
+        if isinstance(event, Message):
+            plain = event.text[: texts.MAX_TEXT]
+            return [Candidate(rule, None, plain) for rule in choose(self._tables[On.MESSAGE], plain)]
+        if isinstance(event, Exit):
+            plain = texts.of_exit(event)
+            return [Candidate(rule, None, plain) for rule in choose(self._tables[On.EXIT], plain)]
+        return []
 
     def _on_trace(self, rule: Rule, text: texts.TraceText) -> dict[str, str] | None:
         groups: dict[str, str] = {}
