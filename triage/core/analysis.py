@@ -6,6 +6,7 @@ each is fine), then ask for the `verdict`.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -63,13 +64,21 @@ class SourceFeed:
     """One source's way from bytes to kept events."""
 
     def __init__(
-        self, source: Source, index: int, finder: RegionFinder | NaiveFinder, engine: Engine
+        self,
+        source: Source,
+        index: int,
+        finder: RegionFinder | NaiveFinder,
+        engine: Engine,
+        anchors: Anchors | None = None,
     ) -> None:
         self.source = source
         self.index = index
         self.keeper = Keeper(engine)
         self._finder = finder
+        self._anchors = anchors
         self._whole: list[bytes] | None = [] if source.kind in _WHOLE else None
+        self._ended: SourceFeed | None = None
+        """A copy that was closed when this one had the same size."""
 
     @property
     def size(self) -> int:
@@ -86,6 +95,17 @@ class SourceFeed:
             self._whole.append(data)
         if self._finder.ready_bytes() >= LARGEST:
             self._read()
+
+    def as_if_ended(self) -> SourceFeed:
+        """A closed copy; this one can be fed on."""
+        if self._ended is None or self._ended.size != self.size:
+            other = copy.copy(self)
+            shared = {id(self._anchors): self._anchors}
+            other._finder, other.keeper = copy.deepcopy(self._finder, shared), self.keeper.copy()
+            other._whole = None if self._whole is None else list(self._whole)
+            other.close()
+            self._ended = other
+        return self._ended
 
     def close(self) -> None:
         self._finder.close()
@@ -131,9 +151,15 @@ class Analysis:
 
     def open(self, source: Source) -> SourceFeed:
         finder = NaiveFinder() if self._naive else RegionFinder(self.anchors)
-        feed = SourceFeed(source, len(self.feeds), finder, self._engine)
+        feed = SourceFeed(source, len(self.feeds), finder, self._engine, self.anchors)
         self.feeds.append(feed)
         return feed
+
+    def so_far(self) -> Analysis:
+        """The same streams as if each had ended here; ask it for the verdict while a job still writes."""
+        other = copy.copy(self)
+        other.feeds = [feed.as_if_ended() for feed in self.feeds]
+        return other
 
     def verdict(self, lines: LineNumbers, choice: Choice | None = None) -> Verdict:
         """The verdict on the chosen job and attempt (the newest job, its last attempt unless asked otherwise)."""

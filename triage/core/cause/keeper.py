@@ -47,6 +47,19 @@ class Keeper:
     _last: dict[object, Kept] = field(default_factory=dict)
     _steps: list[Progress] = field(default_factory=list)
 
+    def copy(self) -> Keeper:
+        """The same state, independent of this one; events are values and are shared."""
+        first = {key: list(group) for key, group in self._first.items()}
+        return Keeper(
+            self.engine,
+            set(self.tags),
+            deque(self.stamps, STAMPS_KEPT),
+            self._writer,
+            first,
+            dict(self._last),
+            list(self._steps),
+        )
+
     def add(self, events: Iterable[Event]) -> None:
         for seen in events:
             event = dated(seen)

@@ -17,7 +17,9 @@ from triage.errors import UsageError
 
 LARGEST = 16 << 20
 """Bytes of a JSON result that is read; of JSON lines this much of the end."""
-LATER = ("does not exist yet", "is empty")
+NO_CHECKPOINT = "holds no finished checkpoint yet"
+LATER = ("does not exist yet", "is empty", NO_CHECKPOINT)
+"""Problems that only mean that there is nothing so far."""
 _ITERATION = re.compile(r"\s*(\d{1,12}|release)\s*", re.A)
 _CHECKPOINT = re.compile(r"ckpt:(?P<folder>.+?)(?:@(?P<iteration>\d{1,12}))?", re.A | re.S)
 

@@ -1,0 +1,213 @@
+"""All logs of a job, followed into one analysis: new bytes are read once, and the verdict is there when it is asked for.
+
+Files may appear late, shrink (a requeued job truncates its log), be rotated or replaced; thousands of them are looked at
+with one `stat` each.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from triage.core.analysis import Analysis, Choice, SourceFeed
+from triage.core.cause.explain import Explained
+from triage.core.cause.verdict import Skipped, Verdict
+from triage.errors import InputError
+from triage.files.follow import Followed
+from triage.files.inputs import Input
+from triage.files.open import Unreadable, chunks
+from triage.files.walk import collect
+
+MOST_AT_ONCE = 64 << 20
+"""Bytes that one call reads at most, so that whoever follows stays responsive."""
+_OVERLAP = 64
+"""Bytes of the last piece that a word may begin in."""
+KEEPS_TAIL = 64
+"""So many logs keep their last bytes: those that Slurm truncates are few."""
+_COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one look at the logs brought."""
+
+    size: int = 0
+    """New bytes."""
+    telling: bool = False
+    """Something in them may tell of a failure or an end: it is worth asking for the verdict."""
+    truncated: tuple[str, ...] = ()
+    more: bool = False
+    """There is more to read at once."""
+
+
+class Tail:
+    """The logs that paths, folders and patterns name, now and later."""
+
+    def __init__(self, paths: Sequence[str], analysis: Analysis) -> None:
+        self.paths = list(paths)
+        self.attempt = 0
+        """Restarts of the job; what was read before a truncation belongs to the attempt before."""
+        self._analysis = analysis
+        self._current: dict[str, Followed] = {}
+        """By path."""
+        self._all: list[Followed | Input] = []
+        """In the order of the analysis' sources."""
+        self._skipped: tuple[Skipped, ...] = ()
+        self._listing: frozenset[str] = frozenset()
+        self._edges: dict[str, bytes] = {}
+
+    @property
+    def files(self) -> list[Followed]:
+        return list(self._current.values())
+
+    def discover(self) -> int:
+        """Looks for new files; how many there are. A path that is not there yet is no error."""
+        listing = frozenset(_names(self.paths))
+        if listing == self._listing:
+            return 0
+        self._listing = listing
+        there = [path for path in self.paths if os.path.lexists(path) or any(c in path for c in "*?[")]
+        try:
+            collected = collect(there) if there else None
+        except InputError:
+            collected = None
+        if collected is None:
+            return 0
+        self._skipped = collected.skipped
+        known = {one.identity: path for path, one in self._current.items() if not one.vanished}
+        new = 0
+        for one in collected.inputs:
+            if one.open not in self._current:
+                new += self._add(one, known)
+        return new
+
+    def look(self) -> Seen:
+        """Reads what was written since the last look."""
+        size, telling, more = 0, False, False
+        truncated = []
+        for path, one in list(self._current.items()):
+            try:
+                status = os.stat(path)
+            except OSError:
+                one.vanished = True
+                continue
+            one.vanished = False
+            if (status.st_dev, status.st_ino) != one.identity or status.st_size < one.offset:
+                truncated.append(path)
+                one = self._anew(path, one, (status.st_dev, status.st_ino))
+            if status.st_size == one.offset:
+                continue
+            try:
+                pieces = one.read(status.st_size, max(0, MOST_AT_ONCE - size))
+            except OSError:
+                continue
+            size += sum(map(len, pieces))
+            more = more or one.offset < status.st_size
+            telling = self._is_telling(path, pieces) or telling
+        return Seen(size, telling, tuple(truncated), more)
+
+    def explained(self, job: str | None = None) -> Explained:
+        """The verdict on what was read so far. Raises InputError where nothing was."""
+        analysis = self._analysis.so_far()
+        if not any(feed.size for feed in analysis.feeds):
+            raise InputError("the logs are empty so far")
+        try:
+            explained = analysis.explained(self._lines, Choice(job=job))
+        except InputError:
+            explained = analysis.explained(self._lines)
+        return replace(explained, verdict=self._with_skipped(explained.verdict))
+
+    def keep_tails(self, folder: str, attempt: int) -> list[str]:
+        """Copies the last bytes of the batch logs, which the next attempt may truncate; the paths. Raises OSError."""
+        made = []
+        for one in self._current.values():
+            if one.tail:
+                target = os.path.join(folder, f"attempt-{attempt}", os.path.basename(one.path))
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                with open(target, "wb") as file:
+                    file.writelines(one.tail)
+                made.append(target)
+        return made
+
+    def _add(self, one: Input, known: dict[tuple[int, int], str]) -> int:
+        try:
+            status = os.stat(one.open)
+        except OSError:
+            return 0
+        identity = (status.st_dev, status.st_ino)
+        if identity in known:
+            self._moved(known[identity], one.open)
+            return 0
+        feed = self._analysis.open(one.source)
+        if one.open.endswith(_COMPRESSED):
+            self._read_whole(one, feed)
+            return 1
+        followed = Followed(one.open, feed, identity, keeps_tail=len(self._current) < KEEPS_TAIL)
+        self._current[one.open] = followed
+        self._all.append(followed)
+        return 1
+
+    def _read_whole(self, one: Input, feed: SourceFeed) -> None:
+        """A compressed log is not followed: nobody appends to it."""
+        self._all.append(one)
+        try:
+            for chunk in chunks(one):
+                feed.feed(chunk)
+        except Unreadable as error:
+            self._skipped = (*self._skipped, Skipped(one.source.path, str(error)))
+
+    def _moved(self, old: str, new: str) -> None:
+        """A log was renamed, as logrotate does: its rest is read under the new name."""
+        one = self._current.pop(old)
+        one.path = new
+        self._current[new] = one
+        self._listing = frozenset()
+
+    def _anew(self, path: str, old: Followed, identity: tuple[int, int]) -> Followed:
+        """The path starts again: what was read so far stays, as the attempt before this one."""
+        source = old.feed.source
+        number = source.attempt if source.attempt is not None else max(0, self.attempt - 1)
+        if self.attempt > number:
+            old.feed.source = replace(source, attempt=number)
+            source = replace(source, attempt=self.attempt)
+        followed = Followed(path, self._analysis.open(source), identity, keeps_tail=old.keeps_tail)
+        self._current[path] = followed
+        self._all.append(followed)
+        return followed
+
+    def _is_telling(self, path: str, pieces: list[bytes]) -> bool:
+        """Whether the new bytes hold one of the words that a closer look begins with."""
+        found = False
+        for piece in pieces:
+            text = self._edges.get(path, b"") + piece
+            found = found or bool(self._analysis.anchors.search(text))
+            self._edges[path] = piece[-_OVERLAP:]
+        return found
+
+    def _lines(self, source: int, offsets: Sequence[int]) -> Sequence[int]:
+        one = self._all[source]
+        if isinstance(one, Followed):
+            return one.line_numbers(offsets)
+        from triage.files.lines import line_numbers
+
+        return line_numbers(one, offsets)
+
+    def _with_skipped(self, verdict: Verdict) -> Verdict:
+        return replace(verdict, scanned=replace(verdict.scanned, skipped=self._skipped))
+
+
+def _names(paths: Sequence[str]) -> set[str]:
+    """Every file below the paths, by name alone: cheap enough to be asked for often."""
+    import glob
+
+    found: set[str] = set()
+    for path in paths:
+        if not os.path.lexists(path) and any(c in path for c in "*?["):
+            found.update(glob.glob(path, recursive=True))
+        elif os.path.isdir(path):
+            for folder, _, names in os.walk(path):
+                found.update(f"{folder}/{name}" for name in names)
+        elif os.path.lexists(path):
+            found.add(path)
+    return found
