@@ -16,8 +16,11 @@ EDGES: dict[str, frozenset[str]] = {
     "report": frozenset({"core", "errors"}),
     "schedulers": frozenset({"core", "errors"}),
     "store": frozenset({"core", "errors"}),
+    "submit": frozenset({"core", "errors"}),
     "api": frozenset({"core", "errors", "files"}),
-    "cli": frozenset({"core", "errors", "files", "report", "schedulers", "store", "api", "__init__"}),
+    "cli": frozenset(
+        {"core", "errors", "files", "report", "schedulers", "store", "submit", "api", "__init__"}
+    ),
     "__init__": frozenset({"api", "core"}),
     "__main__": frozenset({"cli"}),
 }

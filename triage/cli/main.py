@@ -19,11 +19,13 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "check": ("triage.cli.check", "what will fail in a job script, before it is submitted"),
         "explain": ("triage.cli.explain", "what failed, where and why, from a run's logs"),
+        "render": ("triage.cli.render", "print the batch script of a configuration"),
         "rules": ("triage.cli.rules", "list, check and test the failure rules"),
         "schema": ("triage.cli.schema", "print the JSON Schema of an output"),
     }
 )
-"""Name -> module with `add_arguments(parser)` and `run(arguments) -> int`, and one line of help."""
+"""Name -> module with `add_arguments(parser)` and `run(arguments) -> int`, and one line of help. With `TAKES_REST`, what
+stands behind `--` is handed on as `arguments.behind`."""
 
 _EXIT_CODES = """\
 exit codes:
@@ -62,7 +64,10 @@ def _run(words: list[str]) -> int:
     module = import_module(COMMANDS[words[0]][0])
     parser = argparse.ArgumentParser(prog=f"triage {words[0]}", allow_abbrev=False)
     module.add_arguments(parser)
-    code: int = module.run(parser.parse_args(words[1:]))
+    own, behind = words[1:], []
+    if getattr(module, "TAKES_REST", False) and "--" in own:
+        own, behind = own[: own.index("--")], own[own.index("--") + 1 :]
+    code: int = module.run(parser.parse_args(own, argparse.Namespace(behind=behind)))
     return code
 
 

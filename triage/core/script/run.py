@@ -283,7 +283,7 @@ def _shell(flow: Flow, fields: Sequence[Field], state: State, prefix: dict[str, 
             position += 1
         elif not letters.startswith("--") and "c" in letters and position < len(fields):
             text = (fields[position].text, fields[position].line)
-            position += 1
+            position += 2  # what follows the text is $0
             break
     if text is None and position < len(fields):
         text = state.files.get(_path(fields[position].text))

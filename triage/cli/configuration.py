@@ -1,0 +1,63 @@
+"""What `config`, `render` and `submit` share: which file is read, and what outranks it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from triage.errors import ConfigError, UsageError
+from triage.submit.config import Settings
+from triage.submit.keys import FILE_NAME
+from triage.submit.read import File, Layers, read_settings
+
+_MOST = 8 * 1024 * 1024
+"""Bytes of a configuration that are read."""
+
+
+def add_configuration(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "config", metavar="CONFIG", nargs="?", default=FILE_NAME, help=f"default: {FILE_NAME} of this folder"
+    )
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        dest="sets",
+        help="outranks all else; may be repeated",
+    )
+    parser.usage = "%(prog)s [CONFIG] [option ...] [-- ARGUMENT ...]"
+
+
+def load(arguments: argparse.Namespace) -> Settings:
+    """The configuration that the command line names. Raises `ConfigError` or `UsageError`."""
+    file = read_file(arguments.config)
+    return read_settings(Layers(file, os.environ, arguments.behind, arguments.sets))
+
+
+def read_file(path: str) -> File:
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_MOST + 1)
+    except OSError as error:
+        hint = "; `triage init` writes one" if isinstance(error, FileNotFoundError) else ""
+        raise UsageError(f"{path} cannot be read: {error.strerror}{hint}") from error
+    if len(data) > _MOST:
+        raise ConfigError(f"{path} is larger than {_MOST} bytes: it is no configuration")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path}:{line}: the file is no UTF-8 text") from error
+    return File(path, str(Path(path).resolve().parent), text)
+
+
+def read_template(path: str | None) -> str | None:
+    """A site's own template; `None` is the shipped one."""
+    if path is None:
+        return None
+    try:
+        return Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--template {path} cannot be read: {error}") from error
