@@ -13,6 +13,7 @@ import pytest
 from tests.submit.runs import config
 from triage.core.script.directives import read_directives
 from triage.core.script.read import check_script, read_script
+from triage.core.script.site import Site
 from triage.errors import ConfigError
 from triage.submit.config import Config
 from triage.submit.template import render, shipped
@@ -107,11 +108,8 @@ class Shared:
     def filesystem(self, path: str) -> str | None:  # noqa: ARG002
         return "lustre"
 
-    def gpu(self, partition: str | None) -> str | None:  # noqa: ARG002
-        return "h100"
-
-    def gpus_per_node(self, partition: str | None) -> int | None:  # noqa: ARG002
-        return 8
+    def site(self) -> Site:
+        return Site()
 
 
 @pytest.mark.parametrize("name", ["plain", "full", "pyxis", "apptainer"])
