@@ -17,28 +17,30 @@ Progress = Callable[[int, int], None]
 BLOCK = 1 << 20
 ALONE = 8 << 20
 """Inputs of fewer bytes than this in all are read on the caller's thread: starting others costs more."""
+SMALL = 64 << 10
+"""So are files of fewer bytes: they are read closely in great part, with the GIL, and threads would only wait for it."""
 
 
 def scan(inputs: Sequence[Input], analysis: Analysis, progress: Progress | None = None) -> list[Skipped]:
     """Feed every input; returns what could not be read to its end, with reasons."""
-    total = sum(one.size for one in inputs)
-    feeds = [analysis.open(one.source) for one in inputs]
-    told = _Told(progress, total)
-    workers = min(len(inputs), os.cpu_count() or 1)
-    if workers < 2 or total < ALONE:
-        return [note for one, feed in zip(inputs, feeds, strict=True) for note in _read(one, feed, told)]
+    told = _Told(progress, sum(one.size for one in inputs))
+    pairs = [(one, analysis.open(one.source)) for one in inputs]
+    large = sorted((pair for pair in pairs if pair[0].size >= SMALL), key=lambda pair: -pair[0].size)
+    workers = min(len(large), os.cpu_count() or 1)
+    if workers < 2 or sum(one.size for one, _ in large) < ALONE:
+        return [note for one, feed in pairs for note in _read(one, feed, told)]
     from concurrent.futures import ThreadPoolExecutor, as_completed
 
     notes: list[Skipped] = []
-    largest_first = sorted(range(len(inputs)), key=lambda i: -inputs[i].size)
     with ThreadPoolExecutor(workers) as pool:
-        jobs = [pool.submit(_read, inputs[i], feeds[i], told) for i in largest_first]
+        jobs = [pool.submit(_read, one, feed, told) for one, feed in large]
         try:
             for job in as_completed(jobs):
                 notes.extend(job.result())
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+    notes.extend(note for one, feed in pairs if one.size < SMALL for note in _read(one, feed, told))
     return sorted(notes, key=lambda n: (n.path, n.reason))
 
 

@@ -31,6 +31,21 @@ def test_dialect_has_a_positive_sample(dialect: Dialect) -> None:
     assert any(sample.taken for sample in dialect.samples)
 
 
+BRACKETED = [sample.line for _, sample in SAMPLES if sample.line.startswith("[")]
+
+
+@pytest.mark.parametrize(
+    "dialect", [d for d in DIALECTS if d.behind], ids=[d.name for d in DIALECTS if d.behind]
+)
+def test_no_bracket_is_read_behind_which_a_character_stands_that_the_table_rules_out(
+    dialect: Dialect,
+) -> None:
+    others = [chr(code) for code in range(128) if chr(code) not in dialect.behind]
+    assert [
+        text for line in BRACKETED for c in others if dialect.strip(text := "[" + c + line[2:]) is not None
+    ] == []
+
+
 @pytest.mark.parametrize(
     "message",
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from triage.core.events import (
@@ -54,8 +54,9 @@ def events_of(index: int, regions: Iterable[Region]) -> list[Event]:
     lines = [line for region in regions for line in decode_lines(region.data, region.offset)]
     records = to_records(lines)
     found: list[Event] = []
+    worth = _WORTH.of(records)
     for stream in streams(records):
-        found.extend(_stream_events(stream, index))
+        found.extend(_stream_events(stream, index, worth))
     stamps = _Stamps(records)
     found.extend(last_words(found))
     timed = [_at(event, stamps.around(event)) for event in found]
@@ -74,8 +75,7 @@ def artifact_event(index: int, text: str) -> Facts | None:
     return Facts(span=Span(index, 0, len(text)), values=values, origin="environment") if values else None
 
 
-def _stream_events(stream: Sequence[Record], index: int) -> list[Event]:
-    worth = _WORTH.of(stream)
+def _stream_events(stream: Sequence[Record], index: int, worth: Mapping[str, Collection[int]]) -> list[Event]:
     marks, rest = extract_marks(stream, index, worth["attempts"])
     facts, rest = extract_facts(rest, index, worth["arguments"])
     facts = [*facts, *extract_hosts(stream, index, worth["hosts"])]

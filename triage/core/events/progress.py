@@ -77,17 +77,21 @@ def _is_glued(text: str) -> bool:
 
 
 def _read(record: Record) -> _Reading | None:
-    text = record.text
-    if ":::MLLOG" in text:
-        return _mllog(text)
-    text = text[:_LIMIT]
+    if ":::MLLOG" in record.text:
+        return _mllog(record.text)
+    return _reading(record.text[:_LIMIT], record.level in ("E", "F"))
+
+
+@lru_cache(maxsize=1024)
+def _reading(text: str, is_error: bool) -> _Reading | None:
+    """Remembered, for many ranks print the same progress; they then share one value."""
     for literals, reader in _FORMS:
         for literal in literals:
             if literal in text:
                 if (reading := reader(text)) is not None:
                     return reading
                 break
-    return None if record.level in ("E", "F") else _generic(text)
+    return None if is_error else _generic(text)
 
 
 _MEGATRON = lazy(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from triage.core.logs.blocks import LINE_BREAK, has_marks, owned_blocks
 from triage.core.logs.dialects import Peeled, peel
@@ -27,7 +28,7 @@ def to_records(lines: Sequence[Physical], labels: Labels | None = None) -> list[
 
     `labels` is what a look at more of the file found; without it the lines themselves decide.
     """
-    peeled = [peel(line.text) for line in lines]
+    peeled = [_peel(line.text) for line in lines]
     believed = _survey(lines, peeled)
     if labels is not None and labels.shapes:
         believed = Labels(believed.shapes | labels.shapes)
@@ -41,6 +42,20 @@ def to_records(lines: Sequence[Physical], labels: Labels | None = None) -> list[
     if believed.shapes:
         records = _joined(lines, peeled, records)
     return owned_blocks(records) if has_marks(records) else records
+
+
+_REMEMBERED = 1024
+"""Characters of a line up to which what came off it is remembered."""
+
+
+def _peel(text: str) -> Peeled | None:
+    return _remembered(text) if len(text) <= _REMEMBERED else peel(text)
+
+
+@lru_cache(maxsize=1024)
+def _remembered(text: str) -> Peeled | None:
+    """Many ranks print the same lines of progress."""
+    return peel(text)
 
 
 def _survey(lines: Sequence[Physical], peeled: Sequence[Peeled | None]) -> Labels:

@@ -49,7 +49,7 @@ def find_stamp(text: str, pos: int = 0) -> tuple[Stamp, int] | None:
     match = None if form is None else form.match(text, pos)
     if match is None:
         return None
-    stamp = _build(match)
+    stamp = _build(match.re, match[0], match.groups())
     return None if stamp is None else (stamp, match.end())
 
 
@@ -105,10 +105,15 @@ def _bracketed(text: str, pos: int) -> tuple[Stamp, int] | None:
     return found[0], found[1] + 1
 
 
-def _build(match: re.Match[str]) -> Stamp | None:
-    if match.re is _ISO:
-        return _iso(match)
-    groups = match.groupdict()
+_Groups = tuple[str | None, ...]
+
+
+@lru_cache(maxsize=4096)
+def _build(form: re.Pattern[str], text: str, parts: _Groups) -> Stamp | None:
+    """Remembered, for neighbouring lines and the ranks of a job have the same stamps; they then share one value."""
+    if form is _ISO:
+        return _iso(text, parts)
+    groups = dict(zip(form.groupindex, parts, strict=True))
     if groups.get("d2"):
         groups = {name: groups.get(name + "2") for name in ("d", "mon", "y", "h", "mi", "s", "ap", "z")} | {
             "f": None
@@ -121,7 +126,7 @@ def _build(match: re.Match[str]) -> Stamp | None:
     if day is not None and day < 0:
         return None
     return Stamp(
-        match[0],
+        text,
         None if day is None else day * 86400 + clock,
         has_year=bool(groups.get("y")),
         resolution=_resolution(fraction),
@@ -129,15 +134,16 @@ def _build(match: re.Match[str]) -> Stamp | None:
     )
 
 
-def _iso(match: re.Match[str]) -> Stamp | None:
+def _iso(text: str, parts: _Groups) -> Stamp | None:
     """The usual form by itself: most stamped lines have it, and groups by name cost more than all the rest."""
-    year, month, day, hour, minute, second, fraction, half, zone = match.groups()
-    clock = _seconds(int(hour), int(minute), int(second), fraction, half)
-    days = _days(int(year), int(month), int(day))
+    *numbers, fraction, half, zone = parts
+    year, month, day, hour, minute, second = (int(number or 0) for number in numbers)
+    clock = _seconds(hour, minute, second, fraction, half)
+    days = _days(year, month, day)
     if clock is None or days < 0:
         return None
     utc = zone is not None and _is_utc(zone)
-    return Stamp(match[0], days * 86400 + clock, resolution=_resolution(fraction), utc=utc)
+    return Stamp(text, days * 86400 + clock, resolution=_resolution(fraction), utc=utc)
 
 
 def _is_utc(zone: str) -> bool:

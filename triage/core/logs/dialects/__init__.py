@@ -52,10 +52,17 @@ _LABEL_FIRST = frozenset("0123456789 ")
 MOST = 8
 """Prefixes that may stack on one line."""
 
-_BY_FIRST: dict[str, tuple[tuple[str, Dialect], ...]] = {
+_Keyed = tuple[tuple[str, Dialect], ...]
+
+_BY_FIRST: dict[str, _Keyed] = {
     first: tuple((f"{d.name}/{number}", d) for number, d in enumerate(DIALECTS) if first in d.first)
     for first in sorted({c for d in DIALECTS for c in d.first})
 }
+_BEHIND_BRACKET: dict[str, _Keyed] = {
+    second: tuple((key, d) for key, d in _BY_FIRST["["] if not d.behind or second in d.behind)
+    for second in map(chr, range(128))
+}
+"""The row of the bracket is long, and most texts that begin so are no prefix."""
 
 
 _Found = tuple[str, str, bool, bool, Stripped]
@@ -116,7 +123,8 @@ def _one(text: str, labels: Labels, used: list[str]) -> _Found | None:
         label = _labelled(text, labels, used)
         if label is not None:
             return label
-    for key, dialect in _BY_FIRST.get(first, ()):
+    row = _BY_FIRST.get(first, ())
+    for key, dialect in _BEHIND_BRACKET.get(text[1:2], row) if first == "[" else row:
         got = dialect.strip(text)
         if got is not None and key not in used:
             return dialect.name, key, dialect.carrier, dialect.last, got

@@ -51,6 +51,7 @@ STREAM = Dialect(
 POD = Dialect(
     name="collector",
     first="[",
+    behind="p",
     strip=_pod,
     carrier=True,
     samples=(Sample("[pod/train-0/pytorch] Traceback", "Traceback", Tags(actor="train-0/pytorch")),),

@@ -62,6 +62,7 @@ def _python(text: str) -> Stripped | None:
 CPP = Dialect(
     name="glog",
     first="[",
+    behind="EWIFCDV",
     strip=_cpp,
     samples=(
         Sample(

@@ -49,6 +49,8 @@ class Dialect:
     samples: tuple[Sample, ...]
     last: bool = False
     """What stands behind it is the program's own text, never another prefix."""
+    behind: str = ""
+    """For one that can begin with a bracket, the characters that can stand behind it; empty for any."""
     carrier: bool = False
     """The writer labels every line (srun, tee, pdsh ...), so the label also covers what a carriage return or a
     progress bar split off that line."""
@@ -70,6 +72,8 @@ DIGITS = "0123456789"
 UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LOWER = "abcdefghijklmnopqrstuvwxyz"
 LETTERS = UPPER + LOWER
+STAMP = "EWIFCDVJMASONT " + DIGITS
+"""The characters with which a stamp can begin."""
 
 _LEVELS = {
     "TRACE": "D", "DEBUG": "D", "VERBOSE": "D", "V": "D", "D": "D",

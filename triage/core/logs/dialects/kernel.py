@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from triage.core.logs.dialects.interface import Dialect, Sample, Stripped
+from triage.core.logs.dialects.interface import DIGITS, Dialect, Sample, Stripped
 from triage.core.logs.record import NO_TAGS, Tags
 from triage.core.logs.stamp import find_stamp
 
@@ -109,6 +109,7 @@ SYSLOG = Dialect(
 DMESG = Dialect(
     name="kernel",
     first="[kuds",
+    behind="MTWFS " + DIGITS,
     strip=_dmesg,
     samples=(
         Sample(

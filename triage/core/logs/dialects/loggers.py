@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import re
 
-from triage.core.logs.dialects.interface import DIGITS, LEVEL, Dialect, Sample, Stripped, level_letter
+from triage.core.logs.dialects.interface import (
+    DIGITS,
+    LETTERS,
+    LEVEL,
+    Dialect,
+    Sample,
+    Stripped,
+    level_letter,
+)
 from triage.core.logs.record import NO_TAGS, Stamp, Tags
 from triage.core.logs.stamp import find_stamp
 
@@ -152,6 +160,7 @@ LEVEL_FIRST = Dialect(
 LEVEL_BRACKET = Dialect(
     name="logging",
     first="[",
+    behind="TDISWECF",
     strip=_level_bracket,
     samples=(
         Sample(
@@ -176,6 +185,7 @@ LEVEL_BRACKET = Dialect(
 NEMO = Dialect(
     name="nemo",
     first="[",
+    behind="N",
     strip=_nemo,
     samples=(
         Sample(
@@ -199,6 +209,7 @@ NEMO = Dialect(
 STAMPED = Dialect(
     name="logging",
     first="[MTWFSJAOND" + DIGITS,
+    behind=LETTERS + " " + DIGITS,
     strip=_stamped,
     samples=(
         Sample(

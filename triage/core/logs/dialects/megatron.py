@@ -37,6 +37,7 @@ def _mllog(text: str) -> Stripped | None:
 MEGATRON = Dialect(
     name="megatron",
     first=" [",
+    behind="R",
     strip=_iteration,
     samples=(
         Sample(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from triage.core.logs.dialects.interface import Dialect, Sample, Stripped, rank_tags
+from triage.core.logs.dialects.interface import LETTERS, Dialect, Sample, Stripped, rank_tags
 from triage.core.logs.record import Tags
 
 _TAG = re.compile(r"\[(?:([^\]\s@]{1,80})@)?\d{1,9},(\d{1,7})\](?:\[[^\]]{1,64}\])?<std(?:err|out|diag)>: ?")
@@ -66,6 +66,7 @@ MPIRUN = Dialect(
 OPENMPI = Dialect(
     name="openmpi",
     first="[",
+    behind=LETTERS,
     strip=_process,
     samples=(
         Sample(

@@ -8,7 +8,15 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from triage.core.logs.dialects.interface import DIGITS, LETTERS, Dialect, Sample, Stripped, level_letter
+from triage.core.logs.dialects.interface import (
+    DIGITS,
+    LETTERS,
+    STAMP,
+    Dialect,
+    Sample,
+    Stripped,
+    level_letter,
+)
 from triage.core.logs.record import Stamp, Tags
 from triage.core.logs.stamp import find_stamp
 
@@ -45,6 +53,7 @@ def _tags(node: str, pid: str, device: str) -> Tags:
 NCCL = Dialect(
     name="nccl",
     first="[" + LETTERS + DIGITS,
+    behind=STAMP,
     strip=_strip,
     last=True,
     samples=(

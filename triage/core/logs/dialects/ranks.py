@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from triage.core.logs.dialects.interface import Dialect, Sample, Stripped, local_rank_tags, rank_tags
+from triage.core.logs.dialects.interface import LETTERS, Dialect, Sample, Stripped, local_rank_tags, rank_tags
 from triage.core.logs.record import Tags
 
 _RANK = re.compile(r"\[rank(\d{1,7})\]: ?")
@@ -68,6 +68,7 @@ def _role(text: str) -> Stripped | None:
 RANK = Dialect(
     name="rank",
     first="[",
+    behind="r",
     strip=_rank,
     samples=(
         Sample(
@@ -86,6 +87,7 @@ RANK = Dialect(
 ROLE = Dialect(
     name="tee",
     first="[",
+    behind=LETTERS + "_",
     strip=_role,
     carrier=True,
     samples=(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from triage.core.logs.dialects.interface import Dialect, Sample, Stripped
+from triage.core.logs.dialects.interface import DIGITS, Dialect, Sample, Stripped
 from triage.core.logs.record import Tags
 
 _PREFIX = re.compile(
@@ -52,6 +52,7 @@ def _number(text: str | None) -> int | None:
 RAY = Dialect(
     name="ray",
     first="([",
+    behind=DIGITS,
     strip=_strip,
     carrier=True,
     samples=(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from triage.core.logs.dialects.interface import Dialect, Sample, Stripped
+from triage.core.logs.dialects.interface import STAMP, Dialect, Sample, Stripped
 from triage.core.logs.record import NO_TAGS, Tags
 from triage.core.logs.stamp import find_stamp
 
@@ -47,6 +47,7 @@ def _stamped(text: str) -> Stripped | None:
 SLURM = Dialect(
     name="slurm",
     first="s[",
+    behind=STAMP,
     strip=_strip,
     samples=(
         Sample(
