@@ -147,6 +147,21 @@ def test_an_unknown_job_is_unknown_everywhere_and_cancel_of_it_is_quiet(place: P
     place.scheduler.cancel(nobody)
 
 
+def test_a_signal_reaches_the_script_alone_and_it_may_end_well(place: Place) -> None:
+    job = place.submit("trap 'echo asked; exit 0' USR2\nsleep 60 & echo ready; wait", directives="--requeue")
+    place.until(job, lambda status: status.reading.is_running)
+    place.log(job)
+    place.scheduler.set_requeue(job, False)
+    details = place.scheduler.details(job)
+    assert details is not None
+    assert (details.requeue, details.uid, details.raw) == (False, os.getuid(), job.number)
+    assert job in place.scheduler.mine()
+    place.scheduler.signal(job, "USR2")
+    assert place.ended(job).state is State.COMPLETED
+    assert "asked" in place.log(job)
+    assert place.scheduler.waiting() == ()
+
+
 def test_a_script_that_is_none_is_refused_with_what_to_change(place: Place) -> None:
     script = place.folder / "run.sbatch"
     script.write_text("echo no interpreter\n")

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from triage.core.jobs.dependents import Waiting
 from triage.core.jobs.identity import JobId
 from triage.core.jobs.submission import (
     Accepted,
@@ -115,6 +116,21 @@ class World:
         raise NotImplementedError
 
     def cancel(self, job: JobId) -> None:
+        raise NotImplementedError
+
+    def signal(self, job: JobId, name: str) -> None:
+        raise NotImplementedError
+
+    def set_requeue(self, job: JobId, allowed: bool) -> None:
+        raise NotImplementedError
+
+    def waiting(self, cluster: str | None = None) -> tuple[Waiting, ...] | None:
+        raise NotImplementedError
+
+    def comment(self, job: JobId, text: str) -> None:
+        raise NotImplementedError
+
+    def mine(self) -> tuple[JobId, ...]:
         raise NotImplementedError
 
     def site(self) -> Site | None:

@@ -282,3 +282,21 @@ def test_associations() -> None:
         ("a",),
         ("normal", "high"),
     )
+
+
+def test_details_tell_what_an_early_end_must_know() -> None:
+    record = parse.read_details(text("scontrol-job-array-many-records"))[1]
+    assert (record.raw, record.array, record.uid, record.requeue) == (48, 37, 0, True)
+    block = text("scontrol-job-failed-exit-7").replace("Requeue=1", "Requeue=0").replace("TRES=cpu=1", "TRES=cpu=1,gres/gpu:h100=4,gres/gpu:a100=2")  # fmt: skip
+    changed = parse.read_details(block.replace("TimeLimit=UNLIMITED", "TimeLimit=1-02:00:00"))[0]
+    assert (changed.requeue, changed.gpus, changed.limit) == (False, 6, 93600.0)
+
+
+def test_pending_jobs_are_read_with_what_they_wait_for_and_an_odd_line_is_not_passed_over() -> None:
+    listing = parse.read_waiting("3|afterok:1(unfulfilled)\n7_[0-2]|aftercorr:2_*(unfulfilled)\n1|(null)\n")
+    assert [row.dependency for row in listing.rows][:2] == [
+        "afterok:1(unfulfilled)",
+        "aftercorr:2_*(unfulfilled)",
+    ]
+    assert listing.whole
+    assert not parse.read_waiting("slurm_load_jobs: something\n").whole

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from triage.core.jobs.dependents import Waiting
 from triage.core.jobs.identity import JobId
 from triage.core.jobs.submission import Looked, Outcome
 from triage.core.jobs.witness import JobStatus, Sighting
@@ -54,6 +55,15 @@ class Details:
     error: str = ""
     array: int | None = None
     """Number of the array that it is a task of."""
+    raw: int | None = None
+    """The number that the job knows itself by, `SLURM_JOB_ID`; of an array's task another one than the array's."""
+    uid: int | None = None
+    """Whose job it is."""
+    requeue: bool | None = None
+    """Whether the scheduler may start it again; `None`: not told."""
+    gpus: int | None = None
+    limit: float | None = None
+    """Its time limit in seconds."""
 
 
 class Scheduler(Protocol):
@@ -76,6 +86,21 @@ class Scheduler(Protocol):
 
     def cancel(self, job: JobId) -> None:
         """Asks for the job's end. That it returns proves nothing: ask `status`."""
+
+    def signal(self, job: JobId, name: str) -> None:
+        """Sends a signal to the batch script alone; likewise proves nothing."""
+
+    def set_requeue(self, job: JobId, allowed: bool) -> None:
+        """Whether the job may be started again; raises `SchedulerError` where the scheduler did not take it."""
+
+    def waiting(self, cluster: str | None = None) -> tuple[Waiting, ...] | None:
+        """All pending jobs with what they wait for; `None` if the answer was not whole."""
+
+    def comment(self, job: JobId, text: str) -> None:
+        """Leaves a word with the job where its user looks."""
+
+    def mine(self) -> tuple[JobId, ...]:
+        """The user's own jobs that are in the queue."""
 
     def site(self) -> Site | None:
         """What a request can be checked against; `None` where there is nothing to. Answers within seconds."""

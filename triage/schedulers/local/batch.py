@@ -108,6 +108,7 @@ def _run_script(
         err.write(f"slurmstepd: error: execve(): {run.job.script}: {error.strerror}\n".encode())
         run.save(state=State.FAILED.value, code=2, signal=0, ended=time.time(), reason="NonZeroExitCode")
         return
+    run.save(script=process.pid)
     limit = request["plan"]["time_limit"]
     end = None if limit is None else time.time() + limit
     why: State | None = None

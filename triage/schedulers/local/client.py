@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import triage
+from triage.core.jobs.dependents import Waiting
 from triage.core.jobs.identity import JobId
 from triage.core.jobs.state import Reading, State
 from triage.core.jobs.submission import Accepted, Looked, NotSent, Outcome, Refused
@@ -104,7 +105,7 @@ class Local:
         error = str(base / file_name(planned["error"], variables)) if planned["error"] else output
         return Details(
             job, self._sighting(folder, request), planned["name"], planned["partition"], str(base),
-            request["script"], output, error,
+            request["script"], output, error, None, job.number, os.getuid(), False, None, planned["time_limit"],
         )  # fmt: skip
 
     def cancel(self, job: JobId) -> None:
@@ -116,6 +117,26 @@ class Local:
         if isinstance(runner, int) and folder.is_held():
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(runner, signal.SIGTERM)
+
+    def signal(self, job: JobId, name: str) -> None:
+        folder = JobFolder(self.root / str(job.number))
+        script = folder.read("state").get("script")
+        if isinstance(script, int) and folder.is_held():
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(script, signal.Signals[f"SIG{name}"])
+
+    def set_requeue(self, job: JobId, allowed: bool) -> None:
+        """No local job is ever started again."""
+
+    def waiting(self, cluster: str | None = None) -> tuple[Waiting, ...]:  # noqa: ARG002
+        """No local job waits for another."""
+        return ()
+
+    def comment(self, job: JobId, text: str) -> None:
+        """Nobody looks for comments of a local job."""
+
+    def mine(self) -> tuple[JobId, ...]:
+        return tuple(JobId(job.number) for job in all_jobs(self.root) if job.is_held())
 
     def site(self) -> None:
         return None

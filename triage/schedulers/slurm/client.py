@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from triage.core.jobs.identity import JobId
+from triage.core.jobs.dependents import Waiting
+from triage.core.jobs.identity import JobId, parse_job
 from triage.core.jobs.state import Phase
 from triage.core.jobs.submission import Looked, Outcome, Refused
 from triage.core.jobs.witness import JobStatus, Program, Sighting, Witness, merge, whole_job
@@ -29,6 +30,7 @@ SITE_LIMIT = 3.0
 """Seconds for what is only good to know: a check must not wait for a cluster that does not answer."""
 CANCEL_LIMIT = 5.0
 """Seconds for a command that acts: a later one may hit the job's next attempt."""
+LONGEST_COMMENT = 1000
 ONE_BY_ONE = 5
 """Up to so many jobs are asked for one by one; a list makes the controller send its whole table."""
 MESSAGE_TIMEOUT = 60.0
@@ -125,6 +127,32 @@ class Slurm:
         answer = self.runner(Call(commands.scancel(job), query_environment(self.inherited), CANCEL_LIMIT))
         if not answer.whole or (answer.code != 0 and not is_unknown_job(answer)):
             raise failure("scancel", answer)
+
+    def signal(self, job: JobId, name: str) -> None:
+        self._act("scancel", commands.scancel_signal(job, name))
+
+    def set_requeue(self, job: JobId, allowed: bool) -> None:
+        self._act("scontrol", commands.scontrol_update(job, "Requeue", str(int(allowed))))
+
+    def comment(self, job: JobId, text: str) -> None:
+        clean = "".join(char if char.isprintable() else " " for char in text)
+        self._act("scontrol", commands.scontrol_update(job, "Comment", clean[:LONGEST_COMMENT]))
+
+    def waiting(self, cluster: str | None = None) -> tuple[Waiting, ...] | None:
+        answer = self._ask(commands.squeue_waiting(cluster))
+        if not answer.whole or answer.code != 0:
+            return None
+        listing = parse.read_waiting(answer.out)
+        return listing.rows if listing.whole else None
+
+    def mine(self) -> tuple[JobId, ...]:
+        answer = self._ask(commands.squeue_mine())
+        self._check("squeue", answer)
+        return tuple(job for line in answer.out.split("\n") if (job := parse_job(line)) is not None)
+
+    def _act(self, program: str, argv: commands.Argv) -> None:
+        """Within seconds or not at all: a late one may hit the job's next attempt."""
+        self._check(program, self.runner(Call(argv, query_environment(self.inherited), CANCEL_LIMIT)))
 
     def site(self) -> Site:
         """What could not be asked is told, not guessed. All is asked at once: accounting alone takes a quarter second."""

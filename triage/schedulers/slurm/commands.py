@@ -88,6 +88,24 @@ def scancel(job: JobId) -> Argv:
     return ("scancel", *_cluster(job.cluster), job.local)
 
 
+def scancel_signal(job: JobId, name: str) -> Argv:
+    """The batch script alone gets the signal."""
+    return ("scancel", *_cluster(job.cluster), "--batch", f"--signal={name}", job.local)
+
+
+def scontrol_update(job: JobId, key: str, value: str) -> Argv:
+    return ("scontrol", *_cluster(job.cluster), "update", f"JobId={job.local}", f"{key}={value}")
+
+
+def squeue_waiting(cluster: str | None = None) -> Argv:
+    """Every pending job of every user that can be seen, with its dependency; both are Slurm's own words."""
+    return ("squeue", *_cluster(cluster), "-h", "-a", "-t", "PD", "-o", "%i|%E")
+
+
+def squeue_mine() -> Argv:
+    return ("squeue", "-h", "--me", "-o", "%i")
+
+
 def sinfo(cluster: str | None = None) -> Argv:
     """Hidden partitions too: a job may name them."""
     return ("sinfo", *_cluster(cluster), "-h", "-a", "-o", "|".join(codes(PartitionRow)))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from triage.core.jobs.dependents import Waiting
 from triage.core.jobs.identity import JobId, parse_job
 from triage.core.jobs.state import State, read_state
 from triage.core.jobs.witness import Sighting
@@ -25,6 +26,7 @@ from triage.schedulers.slurm.columns import (
     read_exit,
     read_name,
     read_number,
+    read_span,
     read_time,
 )
 
@@ -135,6 +137,18 @@ def read_submitted(text: str) -> JobId | None:
     return None
 
 
+def read_waiting(text: str) -> Listing[Waiting]:
+    """`%i|%E` of pending jobs; a line of another form makes the answer not whole."""
+    rows = []
+    whole = True
+    for line in text.split("\n"):
+        job, separator, dependency = line.partition("|")
+        if line and not line.startswith("CLUSTER: "):
+            whole = whole and bool(separator)
+            rows.append(Waiting(job, dependency))
+    return Listing(tuple(rows), whole)
+
+
 def find_mark(text: str, mark: str) -> tuple[int, ...]:
     """Numbers of the jobs whose comment or command line, the last column, holds the mark as a word.
 
@@ -163,6 +177,9 @@ _LINES = {
         "HetJobOffset",
         "JobName",
     ),
+    "UserId": ("UserId", "GroupId", "MCS_label"),
+    "RunTime": ("RunTime", "TimeLimit", "TimeMin"),
+    "TRES": ("TRES",),
     "JobState": ("JobState", "Reason", "FailedNode", "Dependency"),
     "Requeue": ("Requeue", "Restarts", "BatchFlag", "Reboot", "ExitCode"),
     "SubmitTime": ("SubmitTime", "EligibleTime"),
@@ -223,8 +240,24 @@ def _details(block: str) -> Details:
     return Details(
         _own_id(values), sighting, values.get("JobName", ""), values.get("Partition", ""),
         values.get("WorkDir", ""), read_name(values.get("Command", "")) or "", values.get("StdOut", ""),
-        values.get("StdErr", ""), read_number(values.get("ArrayJobId", "")),
+        values.get("StdErr", ""), read_number(values.get("ArrayJobId", "")), read_number(values["JobId"]),
+        _uid(values.get("UserId", "")), {"0": False, "1": True}.get(values.get("Requeue", "")),
+        _gpus_of(values.get("TRES", "")), read_span(values.get("TimeLimit", "")),
     )  # fmt: skip
+
+
+def _uid(text: str) -> int | None:
+    """`name(1000)`."""
+    match = re.search(r"\((\d{1,10})\)$", text, re.A)
+    return int(match[1]) if match is not None else None
+
+
+def _gpus_of(tres: str) -> int | None:
+    """`cpu=8,gres/gpu=8,gres/gpu:h100=8`: the total, or the sum of the kinds."""
+    found = dict(re.findall(r"gres/(gpu(?::[\w.-]+)?)=(\d{1,7})", tres, re.A))
+    if "gpu" in found:
+        return int(found["gpu"])
+    return sum(map(int, found.values())) if found else None
 
 
 def _pairs(line: str, keys: Sequence[str]) -> dict[str, str]:
