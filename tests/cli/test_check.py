@@ -112,11 +112,31 @@ def test_text_names_place_sentence_and_check(capsys: Capture) -> None:
     assert "[site/not-checked]" in capsys.readouterr().out
 
 
-def test_configuration_is_refused_before_anything_is_printed(capsys: Capture) -> None:
-    assert main(["check", WRONG, "my/triage.toml"]) == 2
-    out = capsys.readouterr()
-    assert out.out == ""
-    assert out.err == "triage: my/triage.toml: configurations are not read yet; name sbatch scripts\n"
+def test_configuration_is_checked_with_its_own_lines_beside_scripts(capsys: Capture, worktree: Path) -> None:
+    (worktree / "a.toml").write_text('arguments = [\n"--tensor-model-parallel-size", "3"]\n')
+    code, (one, other) = checked(capsys, "a.toml", CLEAN)
+    assert (code, one["path"], other["path"]) == (1, "a.toml", CLEAN)
+    assert ("parallel/world-size", 2) in {(item["check"], item["line"]) for item in one["findings"]}
+    assert "storage/log-folder" not in names(one, "error")
+
+
+def test_without_a_path_the_configuration_of_the_folder_is_checked(capsys: Capture, worktree: Path) -> None:
+    assert main(["check"]) == 2
+    assert "`triage init` writes one" in capsys.readouterr().err
+    (worktree / "triage.toml").write_text("[job]\nnodes = 2\n")
+    code, (result,) = checked(capsys, "--set", "job.nodes=1", "--set", "job.gpus_per_node=1")
+    assert (code, result["path"]) == (1, "triage.toml")
+
+
+def test_mistakes_of_a_configuration_are_told_after_the_findings_of_the_rest(
+    capsys: Capture, worktree: Path
+) -> None:
+    (worktree / "a.toml").write_text("nodes = 2\n")
+    (worktree / "b.toml").write_text("x =\n")
+    assert main(["check", "a.toml", CLEAN, "b.toml"]) == 2
+    printed = capsys.readouterr()
+    assert "in 1 script" in printed.out
+    assert [line.split(": ")[1] for line in printed.err.splitlines()] == ["a.toml:1", "b.toml:1"]
 
 
 def test_the_unreadable_are_told_and_the_rest_is_checked(capsys: Capture) -> None:

@@ -19,20 +19,25 @@ def add_configuration(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "config", metavar="CONFIG", nargs="?", default=FILE_NAME, help=f"default: {FILE_NAME} of this folder"
     )
+    add_layers(parser)
+    parser.usage = "%(prog)s [CONFIG] [option ...] [-- ARGUMENT ...]"
+
+
+def add_layers(parser: argparse.ArgumentParser) -> None:
+    """What outranks the file."""
     parser.add_argument(
         "--set",
         metavar="KEY=VALUE",
         action="append",
         default=[],
         dest="sets",
-        help="outranks all else; may be repeated",
+        help="outranks all else in the configuration; may be repeated",
     )
-    parser.usage = "%(prog)s [CONFIG] [option ...] [-- ARGUMENT ...]"
 
 
-def load(arguments: argparse.Namespace) -> Settings:
+def load(arguments: argparse.Namespace, path: str | None = None) -> Settings:
     """The configuration that the command line names. Raises `ConfigError` or `UsageError`."""
-    file = read_file(arguments.config)
+    file = read_file(arguments.config if path is None else path)
     return read_settings(Layers(file, os.environ, arguments.behind, arguments.sets))
 
 

@@ -17,8 +17,13 @@ from triage.errors import TriageError
 
 COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "check": ("triage.cli.check", "what will fail in a job script, before it is submitted"),
+        "check": (
+            "triage.cli.check",
+            "what will fail in a configuration or job script, before it is submitted",
+        ),
+        "config": ("triage.cli.config", "show a configuration, and where each value came from"),
         "explain": ("triage.cli.explain", "what failed, where and why, from a run's logs"),
+        "init": ("triage.cli.init", "write a commented configuration, from a batch script if you have one"),
         "render": ("triage.cli.render", "print the batch script of a configuration"),
         "rules": ("triage.cli.rules", "list, check and test the failure rules"),
         "schema": ("triage.cli.schema", "print the JSON Schema of an output"),

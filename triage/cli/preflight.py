@@ -13,6 +13,7 @@ from triage.core.script.limits import SCRIPT
 from triage.core.script.read import Script, check_script, read_script
 from triage.core.script.site import Site
 from triage.files.facts import Machine, Mount, NotAScript, read_text, same_folder
+from triage.submit.config import Settings
 
 _BYTES = 4 * (SCRIPT + 1)
 """As much as `read_script` looks at, whatever its characters are."""
@@ -44,6 +45,20 @@ def findings_of(path: str, mounts: Sequence[Mount], site: Callable[[], Site]) ->
     if machine.foreign:
         machine = _machine(path, script, mounts, lambda: _ELSEWHERE, settled=False)
         found = check_script(script, machine)
+    return [*found, *_unseen(machine)]
+
+
+def findings_of_config(
+    settings: Settings, mounts: Sequence[Mount], site: Callable[[], Site], template: str | None = None
+) -> list[Finding]:
+    """The same of a configuration; lines are those of its file. Raises `ConfigError` where the template cannot be filled in."""
+    from triage.submit.check import check_config
+
+    machine = Machine(settings.config.worktree, mounts, settled=True, site=site)
+    found = check_config(settings, machine, template)
+    if machine.foreign:
+        machine = Machine(settings.config.worktree, mounts, settled=False, site=lambda: _ELSEWHERE)
+        found = check_config(settings, machine, template)
     return [*found, *_unseen(machine)]
 
 

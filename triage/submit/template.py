@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib.resources
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from triage.core.jobs import handshake
 from triage.errors import ConfigError
@@ -14,6 +14,8 @@ from triage.submit.quoting import Quoted, directive, quoted, words
 
 if TYPE_CHECKING:
     from jinja2 import Template
+
+Word = TypeVar("Word")
 
 _LAUNCHERS = {
     Launcher.UV: ("uv run python -m torch.distributed.run", "uv run python"),
@@ -97,11 +99,13 @@ def directives(config: Config) -> Iterator[str]:
     yield from job.options
 
 
-def argument_lines(arguments: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def argument_lines(
+    arguments: Sequence[Word], text: Callable[[Word], str] = str
+) -> Iterator[tuple[Word, ...]]:
     """The arguments, each option on a line with its values."""
-    line: list[str] = []
+    line: list[Word] = []
     for word in arguments:
-        if word.startswith("--") and line:
+        if text(word).startswith("--") and line:
             yield tuple(line)
             line = []
         line.append(word)

@@ -108,13 +108,18 @@ def as_value(key: Key, name: str | None, value: object) -> str | int | tuple[str
                 raise Wrong(f"is {_shown(value)}, but must be a table of texts, such as {key.example}")
             if not _NAME.fullmatch(name):
                 raise Wrong("is no name of a variable: letters, digits and _ only")
-            if name in _BASH or _RESERVED.fullmatch(name):
+            if is_own_variable(name):
                 raise Wrong("cannot be set here: it belongs to bash, to Slurm or to the script itself")
             return _text(_scalar(value))
         case Kind.TEXT | Kind.PATH:
             text = _text(value)
             _CHECKS.get(key.name, _any)(text)
             return text
+
+
+def is_own_variable(name: str) -> bool:
+    """Whether a variable belongs to bash, to Slurm or to the script itself."""
+    return name in _BASH or _RESERVED.fullmatch(name) is not None
 
 
 def _number(value: object, low: int, high: int, example: str) -> int:
