@@ -16,7 +16,7 @@ EDGES: dict[str, frozenset[str]] = {
     "report": frozenset({"core", "errors"}),
     "schedulers": frozenset({"core", "errors"}),
     "store": frozenset({"core", "errors"}),
-    "submit": frozenset({"core", "errors"}),
+    "submit": frozenset({"core", "errors", "schedulers"}),
     "api": frozenset({"core", "errors", "files"}),
     "cli": frozenset(
         {"core", "errors", "files", "report", "schedulers", "store", "submit", "api", "__init__"}

@@ -70,6 +70,9 @@ class World:
         if self.step == self.kill_at:
             raise Killed
 
+    def argv(self, request: Request) -> tuple[str, ...]:
+        raise NotImplementedError
+
     def submit(self, request: Request, *, limit: float) -> Outcome:
         assert request is REQUEST
         self._live()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import time
 from pathlib import Path
@@ -65,3 +66,13 @@ def test_a_missing_program_is_an_answer() -> None:
 def test_bytes_that_are_no_text_are_readable() -> None:
     answer = run(Call((sys.executable, "-c", "import os; os.write(1, b'\\xff\\xfeok')"), {}, 20))
     assert answer.out.endswith("ok")
+
+
+def test_command_that_stays_after_its_first_line_is_not_waited_for() -> None:
+    call = shell("echo 42; exec sleep 60", limit=50)
+    start = time.monotonic()
+    answer = run(dataclasses.replace(call, settle=0.3))
+    assert time.monotonic() - start < 20
+    assert (answer.out, answer.timed_out) == ("42\n", True)
+    ended = run(dataclasses.replace(shell("echo 42; sleep 0.1; echo more; exit 3"), settle=5.0))
+    assert (ended.out, ended.code) == ("42\nmore\n", 3)

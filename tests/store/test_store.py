@@ -16,7 +16,7 @@ from triage.core.jobs.cancel import Cause, Stage
 from triage.core.jobs.identity import JobId
 from triage.errors import StoreError
 from triage.store.actions import actions_of, intend, reach
-from triage.store.database import KILL_SWITCH, NAME, Database, state_folder
+from triage.store.database import KILL_SWITCH, NAME, Database
 from triage.store.jobs import (
     NewJob,
     all_jobs,
@@ -45,12 +45,6 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
 
 def new(job: JobId = JOB, **more: object) -> NewJob:
     return NewJob(job, "watch", 1000.0, **more)  # type: ignore[arg-type]
-
-
-def test_the_folder_is_the_named_one_else_that_of_xdg() -> None:
-    assert state_folder({"TRIAGE_STATE": "/s", "XDG_STATE_HOME": "/x"}) == "/s"
-    assert state_folder({"XDG_STATE_HOME": "/x", "HOME": "/h"}) == "/x/triage"
-    assert state_folder({"XDG_STATE_HOME": "relative", "HOME": "/h"}) == "/h/.local/state/triage"
 
 
 def test_a_job_is_remembered_once_and_gains_what_is_learned(database: Database) -> None:

@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "render": ("triage.cli.render", "print the batch script of a configuration"),
         "rules": ("triage.cli.rules", "list, check and test the failure rules"),
         "schema": ("triage.cli.schema", "print the JSON Schema of an output"),
+        "submit": ("triage.cli.submit", "check a configuration or job script and submit it, exactly once"),
     }
 )
 """Name -> module with `add_arguments(parser)` and `run(arguments) -> int`, and one line of help. With `TAKES_REST`, what

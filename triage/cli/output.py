@@ -26,6 +26,13 @@ def emit(text: str, path: str | None = None) -> None:
         raise UsageError(f"standard output cannot be written: {error.strerror}") from None
 
 
+def tell(text: str) -> None:
+    """A word to the user beside the result, on standard error."""
+    from triage.report.mask import safe
+
+    sys.stderr.write("".join(f"triage: {line}\n" for line in safe(text).splitlines() or [""]))
+
+
 def quiet_stdout() -> None:
     """Points standard output at nothing, so that the interpreter's last flush does not fail."""
     devnull = os.open(os.devnull, os.O_WRONLY)

@@ -21,6 +21,7 @@ _SHELL = re.compile(r"#!.*\b(?:ba|da|z|k)?sh\b")
 _SHELL_NAMES = (".sh", ".bash", ".sbatch", ".slurm", ".batch", ".job", ".sub")
 _NAMED = 5
 """Unseen paths that are told by name."""
+_MADE = ("storage/log-folder", "storage/log-mkdir")
 _NO_SLURM = Site(unknown=("there is no Slurm on this machine",))
 _ELSEWHERE = Site(unknown=("this machine does not see the script's storage, so its cluster is another one",))
 
@@ -59,6 +60,26 @@ def findings_of_config(
     if machine.foreign:
         machine = Machine(settings.config.worktree, mounts, settled=False, site=lambda: _ELSEWHERE)
         found = check_config(settings, machine, template)
+    return [*found, *_unseen(machine)]
+
+
+def findings_here(
+    script: Script, folder: str, mounts: Sequence[Mount], site: Callable[[], Site]
+) -> list[Finding]:
+    """Of a script that is submitted from here, now, by a call that makes its log folders."""
+    machine = Machine(os.path.join(folder, script.text("chdir") or ""), mounts, settled=True, site=site)
+    found = [item for item in check_script(script, machine) if item.check not in _MADE]
+    return [*found, *_unseen(machine)]
+
+
+def findings_of_config_here(
+    settings: Settings, mounts: Sequence[Mount], site: Callable[[], Site], template: str | None = None
+) -> list[Finding]:
+    """The same of a configuration."""
+    from triage.submit.check import check_config
+
+    machine = Machine(settings.config.worktree, mounts, settled=True, site=site)
+    found = [item for item in check_config(settings, machine, template) if item.check not in _MADE]
     return [*found, *_unseen(machine)]
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from triage.core.folders import state_folder
 from triage.files.network import is_on_network
-from triage.store.database import Database, state_folder
+from triage.store.database import Database
 
 
 def open_store(environment: Mapping[str, str]) -> Database:

@@ -126,7 +126,7 @@ def _under(argument: str, skipped: list[Skipped]) -> Iterator[_Found]:
         for name, is_folder, is_link in reversed(names):
             path = os.path.join(rel, name) if rel else name
             if is_folder:
-                if name not in (".git", "__pycache__"):
+                if name not in (".git", ".triage", "__pycache__"):
                     folders.append(path)
             elif is_link and os.path.isdir(os.path.join(here, name)):
                 linked.append(path)

@@ -38,13 +38,16 @@ _COLORS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.INFO: "2"}
 
 def render_text(results: Sequence[Checked], options: CheckOptions) -> str:
     """A line for each finding, which editors and grep understand, and a summary."""
-    lines = [
+    lines = [line for result in results for line in finding_lines(result, options)]
+    return "\n".join([*lines, _summary(results, options)]) + "\n"
+
+
+def finding_lines(result: Checked, options: CheckOptions) -> list[str]:
+    return [
         _line(result.path, finding, options)
-        for result in results
         for finding in result.findings
         if options.verbose or finding.severity is not Severity.INFO
     ]
-    return "\n".join([*lines, _summary(results, options)]) + "\n"
 
 
 def _line(path: str, finding: Finding, options: CheckOptions) -> str:
@@ -58,16 +61,14 @@ def _line(path: str, finding: Finding, options: CheckOptions) -> str:
 
 def _summary(results: Sequence[Checked], options: CheckOptions) -> str:
     errors, warnings, notes = (sum(result.count(severity) for result in results) for severity in Severity)
-    text = (
-        f"{_counted(errors, 'error')}, {_counted(warnings, 'warning')} in {_counted(len(results), 'script')}"
-    )
+    text = f"{counted(errors, 'error')}, {counted(warnings, 'warning')} in {counted(len(results), 'script')}"
     if options.color:
         worst = Severity.ERROR if errors else Severity.WARNING
         text = f"\x1b[{_COLORS[worst] if errors or warnings else '1;32'}m{text}\x1b[0m"
-    return f"{text}; {_counted(notes, 'note')}, shown with -v" if notes and not options.verbose else text
+    return f"{text}; {counted(notes, 'note')}, shown with -v" if notes and not options.verbose else text
 
 
-def _counted(number: int, name: str) -> str:
+def counted(number: int, name: str) -> str:
     return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 
@@ -81,7 +82,7 @@ def render_json(results: Sequence[Checked], options: CheckOptions) -> str:  # no
                 "path": result.path,
                 "errors": result.count(Severity.ERROR),
                 "warnings": result.count(Severity.WARNING),
-                "findings": [*_objects(result.findings)],
+                "findings": [*finding_objects(result.findings)],
             }
             for result in results
         ],
@@ -89,7 +90,7 @@ def render_json(results: Sequence[Checked], options: CheckOptions) -> str:  # no
     return json.dumps(data, indent=2) + "\n"
 
 
-def _objects(findings: Sequence[Finding]) -> Iterator[dict[str, str | int | None]]:
+def finding_objects(findings: Sequence[Finding]) -> Iterator[dict[str, str | int | None]]:
     for finding in findings:
         yield {
             "severity": finding.severity.value,

@@ -9,7 +9,11 @@ from types import MappingProxyType
 _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "schemas")
 
 SCHEMAS: Mapping[str, str] = MappingProxyType(
-    {"check": "check-1.schema.json", "verdict": "verdict-1.schema.json"}
+    {
+        "check": "check-1.schema.json",
+        "submit": "submit-1.schema.json",
+        "verdict": "verdict-1.schema.json",
+    }
 )
 """Name on the command line -> file."""
 

@@ -72,6 +72,9 @@ class Scheduler(Protocol):
     @property
     def name(self) -> str: ...
 
+    def argv(self, request: Request) -> tuple[str, ...]:
+        """The command that submits it, for people to read."""
+
     def submit(self, request: Request, *, limit: float) -> Outcome:
         """Sends the request once and never retries; after `limit` seconds nothing of it is running any more."""
 

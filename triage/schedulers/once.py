@@ -116,6 +116,45 @@ def submit_once(
     return done
 
 
+def recover(
+    scheduler: Scheduler,
+    request: Request,
+    journal: Journal,
+    *,
+    clock: Callable[[], float] = time.time,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Done | None:
+    """The job of a submission whose sender was killed, `None` if there is none and will be none. Sends nothing.
+
+    Raises `SchedulerError` as long as nobody can tell.
+    """
+    looked = False
+    while True:
+        action = decide(journal.steps, Policy(message_timeout=scheduler.message_timeout()))
+        match action:
+            case Done():
+                return action
+            case GiveUp(sentence) if action.uncertain and looked:
+                raise SchedulerError(sentence, transient=False)
+            case GiveUp() if action.uncertain:
+                _look(scheduler, request, journal, 0.0, sleep)
+            case Submit() | GiveUp():
+                return None
+            case Look(at):
+                _look(scheduler, request, journal, max(0.0, at - clock()), sleep)
+            case _:
+                assert_never(action)
+        looked = True
+
+
+def _look(
+    scheduler: Scheduler, request: Request, journal: Journal, wait: float, sleep: Callable[[float], None]
+) -> None:
+    sleep(wait)
+    since = min(step.at for step in journal.steps)
+    journal.add(scheduler.find(request.token, since, request.cluster))
+
+
 def _until_turned_away(
     scheduler: Scheduler,
     request: Request,
@@ -136,11 +175,9 @@ def _until_turned_away(
                     raise RefusedError(sentence)
                 raise SchedulerError(sentence, transient=not action.uncertain)
             case Look(at):
-                sleep(max(0.0, at - clock()))
-                since = min(step.at for step in journal.steps)
-                journal.add(scheduler.find(request.token, since, request.cluster))
+                _look(scheduler, request, journal, max(0.0, at - clock()), sleep)
             case Submit():
-                limit = 3 * timeout + 30
+                limit = 3 * timeout + 30 if timeout else 0.0
                 journal.begin(Began(clock(), limit))
                 outcome = scheduler.submit(request, limit=limit)
                 journal.add(Tried(clock(), outcome))

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 CAP = 64 * 1024 * 1024
 """Most bytes that are read of a command's output; a queue of a hundred thousand jobs has less."""
@@ -27,6 +27,8 @@ class Call:
     """Seconds, then it is killed; what it has printed by then is kept."""
     folder: str | None = None
     cap: int = CAP
+    settle: float | None = None
+    """Seconds that it may go on after its first line of output: `sbatch --wait` says the id and stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,9 @@ def _read(process: subprocess.Popen[bytes], call: Call) -> tuple[list[bytearray]
             os.set_blocking(pipe.fileno(), False)
             selector.register(pipe, selectors.EVENT_READ, index)
         while selector.get_map() and not cut:
+            if call.settle is not None and b"\n" in texts[0]:
+                end = min(end, time.monotonic() + call.settle)
+                call = replace(call, settle=None)
             left = end - time.monotonic()
             if left <= 0:
                 timed_out = True

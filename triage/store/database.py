@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from triage.errors import StoreError
@@ -17,16 +17,6 @@ KILL_SWITCH = "stop-all-actions"
 """While a file of this name lies beside the database, nothing is ever cancelled."""
 _BUSY = 30.0
 """Seconds to wait for another process's transaction."""
-
-
-def state_folder(environment: Mapping[str, str]) -> str:
-    """`$TRIAGE_STATE`, else `triage` in the XDG state folder."""
-    if environment.get("TRIAGE_STATE"):
-        return environment["TRIAGE_STATE"]
-    base = environment.get("XDG_STATE_HOME")
-    if not base or not os.path.isabs(base):
-        base = os.path.join(environment.get("HOME") or os.path.expanduser("~"), ".local", "state")
-    return os.path.join(base, "triage")
 
 
 @dataclass(slots=True)

@@ -1,1 +1,1 @@
-"""A run described once: its configuration, and the batch script that is made of it. Pure but for the template's file."""
+"""A run described once: its configuration, the batch script that is made of it, and its submission."""

@@ -84,11 +84,19 @@ def test_nobody_who_can_be_asked_ends_in_doubt_and_not_in_a_second_job() -> None
     assert action.uncertain
 
 
+def test_late_complete_look_asks_for_the_second_one() -> None:
+    steps: list[Step] = [Began(0, 60), Tried(20, Lost("timeout"))]
+    steps += [Looked(at, whole=False) for at in range(20, 330, 5)]
+    assert decide([*steps, Looked(5000)], POLICY) == Look(5020)
+    assert decide([*steps, Looked(5000), Looked(5020)], POLICY) == Submit()
+
+
 def test_success_without_an_id_is_looked_for_and_never_repeated() -> None:
     steps: list[Step] = [Began(0, 60), Tried(1, Lost("no id", again=False)), Looked(1), Looked(30)]
     action = decide(steps, POLICY)
     assert isinstance(action, GiveUp)
-    assert action.uncertain
+    assert action.refused
+    assert not action.uncertain
     assert "--test-only" in action.sentence
 
 

@@ -139,6 +139,8 @@ class _Open:
     """Those that count: complete, and not before `since`."""
     last: float | None = None
     """The last look of any kind."""
+    answered: bool = False
+    """That one was complete."""
 
 
 def decide(steps: Sequence[Step], policy: Policy) -> Action:
@@ -182,10 +184,10 @@ def _unresolved(steps: Sequence[Step], policy: Policy) -> Action | None:
     if lost is None:
         return None
     if lost.looks and lost.looks[-1] - lost.looks[0] >= policy.apart:
-        return None if lost.again else GiveUp(_NO_ID, uncertain=True)
+        return None if lost.again else GiveUp(_NO_ID, refused=True)
     if lost.last is None:
         return Look(steps[-1].at)
-    if lost.last >= lost.since + policy.latest_look:
+    if lost.last >= lost.since + policy.latest_look and not lost.answered:
         return GiveUp(_NOT_KNOWN, uncertain=True)
     earliest = lost.looks[0] + policy.apart if lost.looks else lost.since
     return Look(max(earliest, lost.last + policy.pause))
@@ -211,7 +213,7 @@ def _open(steps: Sequence[Step]) -> _Open | None:
             lost = step.outcome if isinstance(step.outcome, Lost) else None
             current = _Open(step.at, lost.again) if lost is not None else None
         elif current is not None:
-            current.last = step.at
+            current.last, current.answered = step.at, step.whole
             if step.whole and step.at >= current.since:
                 current.looks.append(step.at)
     return current

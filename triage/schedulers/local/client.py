@@ -52,6 +52,10 @@ class Local:
     def root(self) -> Path:
         return root_folder(self.inherited)
 
+    def argv(self, request: Request) -> tuple[str, ...]:
+        """No program submits it: it runs."""
+        return (str(request.script), *request.arguments)
+
     def submit(self, request: Request, *, limit: float) -> Outcome:  # noqa: ARG002
         path = request.folder / request.script
         try:

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from triage.core.folders import state_folder
 from triage.errors import SchedulerError, StoreError
 
 
 def root_folder(environment: Mapping[str, str]) -> Path:
-    """`$TRIAGE_LOCAL_ROOT`, else under the user's state folder."""
+    """`$TRIAGE_LOCAL_ROOT`, else in the tool's state folder."""
     if told := environment.get("TRIAGE_LOCAL_ROOT"):
         return Path(told)
-    state = environment.get("XDG_STATE_HOME") or f"{environment.get('HOME', '/tmp')}/.local/state"
-    return Path(state) / "triage" / "local"
+    return Path(state_folder(environment)) / "local"
 
 
 @dataclass(frozen=True, slots=True)

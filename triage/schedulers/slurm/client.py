@@ -26,6 +26,8 @@ from triage.schedulers.slurm.refusals import failure, is_unknown_job, submission
 
 QUERY_LIMIT = 60.0
 """Seconds for a command that asks: with the controller down a single id takes 8, a frozen slurmdbd 40."""
+ID_SETTLES = 3.0
+"""Seconds that sbatch gets after it has printed the id."""
 SITE_LIMIT = 3.0
 """Seconds for what is only good to know: a check must not wait for a cluster that does not answer."""
 CANCEL_LIMIT = 5.0
@@ -51,6 +53,9 @@ class Slurm:
     def name(self) -> str:
         return "slurm"
 
+    def argv(self, request: Request) -> tuple[str, ...]:
+        return commands.sbatch(request)
+
     def submit(self, request: Request, *, limit: float) -> Outcome:
         if "--test-only" in request.options:
             return Refused("--test-only submits nothing: take it out of the options")
@@ -58,7 +63,8 @@ class Slurm:
         argv = commands.sbatch(request)
         if shutil.which("timeout", path=environment["PATH"]) is not None:
             argv = commands.bounded(argv, limit - 3)
-        return submission(self.runner(Call(argv, environment, limit, str(request.folder))))
+        call = Call(argv, environment, limit, str(request.folder), settle=ID_SETTLES)
+        return submission(self.runner(call))
 
     def find(self, token: str, since: float, cluster: str | None = None) -> Looked:
         """Looks in the queue and, where that may have forgotten the job already, in accounting."""
@@ -163,7 +169,8 @@ class Slurm:
         with ThreadPoolExecutor(len(asked)) as pool:
             answers = dict(zip(asked, pool.map(self._ask_for_site, asked.values()), strict=True))
         good = {name: answer for name, answer in answers.items() if answer.whole and answer.code == 0}
-        unknown = [str(failure(name, answer)) for name, answer in answers.items() if name not in good]
+        bad = [str(failure(name, answer)) for name, answer in answers.items() if name not in good]
+        unknown = tuple(dict.fromkeys(bad))
         partitions: parse.Listing[Partition] = parse.Listing(())
         default: str | None = None
         accounts: tuple[str, ...] = ()
@@ -174,7 +181,7 @@ class Slurm:
             accounts, qos = parse.read_associations(good["sacctmgr"].out)
         config = parse.read_config(good["scontrol"].out) if "scontrol" in good else {}
         enforced = "associations" in config.get("AccountingStorageEnforce", "")
-        return Site(partitions.rows, accounts, qos, default, enforced, tuple(unknown))
+        return Site(partitions.rows, accounts, qos, default, enforced, unknown)
 
     def _ask_for_site(self, argv: commands.Argv) -> Answer:
         return self.runner(Call(argv, query_environment(self.inherited), SITE_LIMIT))
