@@ -15,7 +15,7 @@ import pytest
 
 from triage.core.rules.engine import Engine
 from triage.core.rules.lint import event_of
-from triage.core.rules.model import FALLBACK, On, Role
+from triage.core.rules.model import FALLBACK, SUGGESTIVE, On, Role
 from triage.core.rules.parse import parse
 from triage.files.rules import read_folder, shipped_folder
 
@@ -62,12 +62,16 @@ def test_a_wrapper_is_not_taken_for_the_exception_it_quotes(text: str) -> None:
     "text",
     [
         '  File "/home/user/project/model.py", line 3, in __init__\nValueError: depth must be set to a positive number',
-        '  File "/home/user/project/train.py", line 3, in main\nAssertionError: --fast cannot be used with --slow',
         '  File "/home/user/project/net.py", line 3, in build\nRuntimeError: mode x is not supported',
     ],
 )
-def test_a_refusal_in_a_user_s_own_code_is_a_plain_exception(text: str) -> None:
-    assert engine().match(event_of(RULES.rules[0], text, On.TRACE))[0].rule.id == "python/exception"
+def test_a_refusal_that_names_no_option_in_a_user_s_own_code_is_never_sure(text: str) -> None:
+    assert engine().match(event_of(RULES.rules[0], text, On.TRACE))[0].rule.specificity <= SUGGESTIVE
+
+
+def test_a_refusal_that_names_the_option_is_config_in_anyone_s_code() -> None:
+    text = '  File "/home/user/project/train.py", line 3, in main\nAssertionError: --fast cannot be used with --slow'
+    assert engine().match(event_of(RULES.rules[0], text, On.TRACE))[0].rule.id == "config/named-option"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from triage.core.cause.outcome import Outcome
 from triage.core.cause.rootcause import Selection
 from triage.core.cause.verdict import Root
 from triage.core.events.model import Trace
-from triage.core.rules.model import FALLBACK, WEAK
+from triage.core.rules.model import FALLBACK, SUGGESTIVE, WEAK
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,8 @@ def _of_the_rule(outcome: Outcome) -> Iterator[tuple[bool, str]]:
         yield False, "no rule knows this exception"
     elif rule.specificity <= WEAK:
         yield True, "the logs show the symptom, its cause is only likely"
+    elif rule.specificity <= SUGGESTIVE:
+        yield False, "other failures use such words as well"
     if outcome.category == "hang" and outcome.values.get("zone"):
         yield True, "the silence may only be the difference of two clocks' time zones"
     if outcome.category in ("timeout", "cancelled") and rule.scheduler and "silent_s" not in outcome.values:

@@ -58,8 +58,9 @@ def outcome_of(job: JobLog, selection: Selection) -> Outcome:
 
 
 def _said_only(job: JobLog, selection: Selection, root: Incident) -> bool:
-    """A mere line says what ends a process in a traceback, and nothing shows that any process ended."""
-    if root.rule.scheduler or On.TRACE not in (root.rule.on, *root.rule.also_on):
+    """A mere line says what ends a process in a traceback, and nothing shows that any process ended.
+    A refused command line is an end by itself."""
+    if root.rule.scheduler or root.category == "config" or On.TRACE not in (root.rule.on, *root.rule.also_on):
         return False
     lines = [o.event for o in root.occurrences if isinstance(o.event, Message)]
     if len(lines) < len(root.occurrences) or any(_LAST_LINE.match(line.text) for line in lines):

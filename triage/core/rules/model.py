@@ -11,6 +11,9 @@ FALLBACK = 5
 WEAK = 20
 """Rules of this specificity or less name a symptom whose cause is likely but not shown."""
 
+SUGGESTIVE = 30
+"""Rules of this specificity or less (and above `WEAK`) read words that other failures use as well."""
+
 
 class Role(StrEnum):
     ROOT = "root"
