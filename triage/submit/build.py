@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Mapping
 from typing import Protocol
 
-from triage.submit.config import Config, Container, ContainerKind, Job, Launcher, Origin, Settings
+from triage.submit.config import Config, Container, ContainerKind, Job, Launcher, Layer, Origin, Settings
 from triage.submit.keys import BY_NAME
 from triage.submit.values import Wrong, as_value
 
@@ -100,15 +100,16 @@ def _together(config: Config, given: Mapping[str, Value]) -> list[str]:
                     f"{given[name].origin}: {name} has no effect while container.kind is 'none': set it to pyxis or apptainer"
                 )
     else:
-        for path in (config.worktree, config.logs):
+        for name, path in (("worktree", config.worktree), ("logs", config.logs)):
             if "," in path or ":" in path:
                 found.append(
-                    f"{given['worktree'].origin}: {path[:80]!r} is mounted into the container, where a path can hold no comma and no colon"
+                    f"{given[name].origin}: {name} is {path[-60:]!r}, but a mount into a container can hold no comma and no colon"
                 )
-    for name in ("logs", "worktree"):
-        path = config.logs if name == "logs" else config.worktree
-        try:
-            as_value(BY_NAME["logs"] if name == "logs" else BY_NAME["artifact"], None, path)
-        except Wrong as wrong:
-            found.append(f"{given[name].origin}: {name} {wrong}")
+    try:
+        as_value(BY_NAME["logs"], None, config.logs)
+    except Wrong as wrong:
+        below = given["logs"].origin.layer is Layer.DEFAULT
+        name = "worktree" if below else "logs"
+        what = "worktree, below which the logs lie, gives a path that" if below else "logs"
+        found.append(f"{given[name].origin}: {what} {wrong}")
     return found

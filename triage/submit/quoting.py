@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import shlex
 
+_PLAIN = re.compile(r"[A-Za-z0-9_./:@%+-][A-Za-z0-9_./:@%+=-]*", re.ASCII)
 _PLAIN_DIRECTIVE = re.compile(r"[A-Za-z0-9_./=:,@%+-]+", re.ASCII)
 
 
@@ -20,7 +20,10 @@ def quoted(value: object) -> Quoted:
         return value
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise TypeError(f"{type(value).__name__} cannot be written into a script")
-    return Quoted(shlex.quote(str(value)))
+    text = str(value)
+    if _PLAIN.fullmatch(text):
+        return Quoted(text)
+    return Quoted("'" + text.replace("'", "'\"'\"'") + "'")
 
 
 def words(values: list[str] | tuple[str, ...]) -> Quoted:

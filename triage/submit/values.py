@@ -17,6 +17,8 @@ MOST_WORDS = 600_000
 """Bytes of one list; Linux passes no more than about 2 MB of arguments and variables together."""
 _MOST_DIRECTIVE = 1000
 """Characters of one `#SBATCH` value; Slurm's own limits lie above it."""
+_MOST_PATH, _MOST_PART = 3800, 255
+"""Bytes of a path, with room for what is put behind it, and of a name in it (Linux limits.h)."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _OPTION = re.compile(r"--([a-z][a-z-]*)(?:=(.*))?", re.DOTALL)
 _SHADOWED = {
@@ -199,6 +201,7 @@ def _job_name(text: str) -> None:
 
 
 def _logs(text: str) -> None:
+    _path(text)
     _directive(text)
     if re.search(r"[%\\]", text):
         raise Wrong(
@@ -208,6 +211,8 @@ def _logs(text: str) -> None:
 
 def _path(text: str) -> None:
     _filled(text)
+    if len(text.encode()) > _MOST_PATH or any(len(part.encode()) > _MOST_PART for part in text.split("/")):
+        raise Wrong(f"is {_shown(text)}, which is longer than a path can be")
 
 
 def _time(text: str) -> None:
@@ -232,7 +237,7 @@ def _option(text: str) -> None:
 
 
 def _command(text: str) -> None:
-    _filled(text)
+    _path(text)
     if text.startswith("-") and not (text.startswith("-m ") and re.fullmatch(r"[\w.]+", text[3:].strip())):
         raise Wrong(f"is {_shown(text)}, but must be a Python file, or -m and a module's name")
 
