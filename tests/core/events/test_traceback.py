@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.core.events.traces import DATA, HEADER, inner, left_texts, names, only, read
+from triage.core.logs.record import Tags
 
 EXPECTED = [
     ("blank-line-in-message", "ValueError", "hint: see docs/parallelism.md", "train.py", 462, "fire"),
@@ -152,6 +153,32 @@ def test_unknown_prefix_on_every_line() -> None:
     traces, rest = read(text)
     assert [names(trace) for trace in traces] == [[("", "RuntimeError")]]
     assert left_texts(rest) == ["job-7/w4 >> hello"] * len(body)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "tags"),
+    [
+        ("[Rank 3] ", Tags(rank=3)),
+        ("rank=3 | ", Tags(rank=3)),
+        ("[3] ", Tags(rank=3)),
+        ("global_rank: 11, local_rank: 3 > ", Tags(rank=11, local_rank=3)),
+        ("[local rank 3] ", Tags(local_rank=3)),
+        ("ranking-3 ", Tags()),
+        ("[PG 0 group rank 3] ", Tags()),
+    ],
+)
+def test_unknown_prefix_may_name_a_rank(prefix: str, tags: Tags) -> None:
+    body = (HEADER + '  File "x.py", line 1, in f\n    f()\nRuntimeError: a\n').splitlines()
+    traces, _ = read("".join(f"{prefix}{line}\n" for line in body))
+    assert [trace.tags for trace in traces] == [tags]
+
+
+@pytest.mark.parametrize("rule", ["=", "*"])
+def test_summary_of_torchrun_is_no_part_of_the_launchers_message(rule: str) -> None:
+    text = f"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n{rule * 39}\n   tools/train.py FAILED   \n"
+    traces, rest = read(HEADER + '  File "x.py", line 1, in f\n    f()\n' + text + "Root Cause:\n[0]:\n")
+    assert traces[0].links[0].message == ""
+    assert left_texts(rest)[-2:] == ["Root Cause:", "[0]:"]
 
 
 def test_excerpt_that_starts_inside_a_stack_keeps_its_exception() -> None:

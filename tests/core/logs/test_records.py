@@ -205,3 +205,28 @@ def test_composers_block_does_not_reach_over_a_gap() -> None:
     begin = b"----------Begin global rank 2 STDERR----------\nx\n"
     lines = [*decode_lines(begin, 0), *decode_lines(b"y\n", 9000)]
     assert [r.tags.rank for r in to_records(lines)] == [None, 2, None]
+
+
+def places(text: str) -> list[tuple[str | None, int | None, int | None]]:
+    return [(r.tags.node, r.tags.local_rank, r.tags.rank) for r in records(text)]
+
+
+def test_number_behind_a_host_is_a_local_rank_where_a_line_names_another_rank() -> None:
+    text = "[gpu-1:2]:Traceback (most recent call last):\n[gpu-2:5]:[rank13]:[E317 14:28:31.402117201 a.cpp:1] x\n"
+    assert places(text) == [("gpu-1", 2, None), ("gpu-2", 5, 13)]
+
+
+def test_number_behind_a_host_is_a_local_rank_where_two_hosts_count_alike() -> None:
+    text = "nid1:0 out: plain\nnid2:0 err: Traceback (most recent call last):\n"
+    assert places(text) == [("nid1", 0, None), ("nid2", 0, None)]
+
+
+def test_number_behind_a_host_stays_open_where_hosts_count_on() -> None:
+    got = records("nid1 3: Traceback (most recent call last):\nnid2 4: Traceback (most recent call last):\n")
+    assert [r.tags for r in got] == [Tags(node="nid1", actor="nid1:3"), Tags(node="nid2", actor="nid2:4")]
+
+
+@pytest.mark.parametrize("text", ["train-2.py:35: UserWarning: x", "Step-2 5: done", "gpu-1:29: no proof"])
+def test_place_in_a_file_or_a_count_is_no_host(text: str) -> None:
+    assert places(f"{text}\n" * 3) == [(None, None, None)] * 3
+    assert places("train-2.py:35: Traceback (most recent call last):\n") == [(None, None, None)]

@@ -314,7 +314,9 @@ def _learn_tags(world: World, sources: Sequence[Source], events: Sequence[Event]
         tags, index = event.tags, event.span.source
         if tags.rank is None:
             continue
-        if tags.local_rank is not None:
+        if tags.local_rank is not None and tags.node is not None:
+            world.offset_of_host.setdefault(tags.node, tags.rank - tags.local_rank)
+        elif tags.local_rank is not None:
             bases[index].add(tags.rank - tags.local_rank)
         if node := (tags.node or sources[index].node):
             world.host_of.setdefault(tags.rank, node)

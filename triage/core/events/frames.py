@@ -119,8 +119,8 @@ class Lines:
         return FOREIGN_RE.match(text) is not None or BAR_RE.match(text) is not None or self.summary(index)
 
     def summary(self, index: int) -> bool:
-        """Whether torchrun's failure summary starts here: a rule of `=` and a line that ends in FAILED."""
-        if not self.texts[index].startswith("=" * 20) or index + 1 >= len(self.texts):
+        """Whether torchrun's failure summary starts here: a rule of `=` (of `*` up to torch 1.10) and a line that ends in FAILED."""
+        if not self.texts[index].startswith(("=" * 20, "*" * 20)) or index + 1 >= len(self.texts):
             return False
         return self.texts[index + 1].rstrip().endswith("FAILED")
 

@@ -23,6 +23,10 @@ MAX_WOVEN = 30_000
 """Lines of woven zones that are untangled in one stream; the rest is read as if one process had written it."""
 
 _SUMMARY_RANK_RE = lazy(r"\s*rank\s*:\s*(\d{1,9})\b")
+_PREFIX_RANK_RE = lazy(
+    r"(?i)(?<![a-z_])(?<!local )(?<!group )(?:global[_ ]?)?rank[ :=_#-]{0,2}(\d{1,7})(?!\d)|^\[(\d{1,7})\]$"
+)
+_PREFIX_LOCAL_RE = lazy(r"(?i)(?<![a-z_])local[_ ]?rank[ :=_#-]{0,2}(\d{1,5})(?!\d)")
 _LEVEL_RE = lazy(r"\W{0,3}(ERROR|CRITICAL|FATAL|WARNING|INFO|DEBUG)(?::[\w.]+:|\]|\s+[\[|-]|\s*\|)")
 _AGENT_RE = lazy(r"failed \(exitcode|closing signal|torch[./]distributed[./](?:elastic|run|launcher)")
 _REMOTE_RE = lazy(r"[\w.]*RemoteTraceback:\s*\Z")
@@ -195,8 +199,15 @@ def _prefixed(state: _Stream, index: int, traces: list[Trace]) -> bool:
     skipped = set(parsed.skipped)
     covered = [own[k] for k in range(parsed.end) if k not in skipped]
     where = own[parsed.exception_line] if parsed.exception_line is not None else None
-    traces.append(state.event(covered, parsed.links, where, label=bare[:1000], complete=parsed.complete))
+    trace = state.event(covered, parsed.links, where, label=bare[:1000], complete=parsed.complete)
+    traces.append(replace(trace, tags=_prefix_tags(bare[:200]).merged(trace.tags)))
     return True
+
+
+def _prefix_tags(prefix: str) -> Tags:
+    """The rank that such a text names: `[Rank 3]`, `rank=3 |`, `local_rank: 3>`, hydra's `[3]` (`mpiexec -prepend-rank`)."""
+    local, said = _PREFIX_LOCAL_RE.search(prefix), _PREFIX_RANK_RE.search(prefix)
+    return Tags(rank=int(said[1] or said[2]) if said else None, local_rank=int(local[1]) if local else None)
 
 
 def _worth(parsed: Parsed, label: _Label) -> bool:

@@ -24,7 +24,7 @@ _EPOCH = date(1970, 1, 1).toordinal()
 _CLOCK = r"(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)(?:[.,](?P<f>\d{1,9}))?(?!\d)"
 _MONTH = r"(?P<mon>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _DAY_NAME = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
-_ZONE = r"(?P<z>Z\b| ?[+-]\d\d:?\d\d(?![\d:.-])| UTC\b| GMT\b)?"
+_ZONE = r"(?P<z>Z\b| ?[+-]\d\d:?\d\d(?![\d.-]|:\d)| UTC\b| GMT\b)?"
 _HALF = r"(?: (?P<ap>[AP]M)\b)?"
 
 _ISO = re.compile(rf"(?P<y>\d{{4}})[-/](?P<m>\d\d)[-/](?P<d>\d\d)[-T _]{_CLOCK}{_HALF}{_ZONE}")

@@ -33,6 +33,8 @@ _AFTER = tuple(
         rf" (?P<l>{LEVEL}) +(?:(?P<o>{_NAME}) - (?P=o) - (?P=l): )?",
     )
 )
+_SEPARATOR = re.compile(r"(?:: ?(?![\d:])| \|(?: |$)| -(?: |$)|\t| |$)")
+"""What a collector puts between its stamp and the line. One blank belongs to it, further ones are the line's indent."""
 _NAMED = re.compile(r"\[[A-Za-z][\w.-]{0,24}\] (?=\d{4}-\d\d-\d\d )")
 _LEVEL_BRACKET = re.compile(rf"\[(?P<l>{LEVEL})[|:](?P<o>[\w.\-]{{1,120}}(?::\d{{1,6}})?)\] ?")
 _LEVEL_STAMP = re.compile(rf"\[(?P<l>{LEVEL})\|(?=\d{{4}}-)")
@@ -62,9 +64,10 @@ def _stamped(text: str) -> Stripped | None:
             match = form.match(text, end)
             if match is not None:
                 return _logged(text, stamp, match)
-    if end == len(text) or text[end] == " ":
-        return Stripped(text[end + 1 :], NO_TAGS, stamp)
-    return Stripped(text[end:], NO_TAGS, stamp) if bracketed and text[end] == "[" else None
+    separator = _SEPARATOR.match(text, end)
+    if separator is not None:
+        return Stripped(text[separator.end() :], NO_TAGS, stamp)
+    return Stripped(text[end:], NO_TAGS, stamp) if text.startswith(("[", "<std"), end) else None
 
 
 def _logged(text: str, stamp: Stamp, match: re.Match[str]) -> Stripped:
