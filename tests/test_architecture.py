@@ -17,9 +17,10 @@ EDGES: dict[str, frozenset[str]] = {
     "schedulers": frozenset({"core", "errors"}),
     "store": frozenset({"core", "errors"}),
     "submit": frozenset({"core", "errors", "schedulers"}),
+    "watch": frozenset({"core", "errors", "files", "schedulers", "store"}),
     "api": frozenset({"core", "errors", "files"}),
     "cli": frozenset(
-        {"core", "errors", "files", "report", "schedulers", "store", "submit", "api", "__init__"}
+        {"core", "errors", "files", "report", "schedulers", "store", "submit", "watch", "api", "__init__"}
     ),
     "__init__": frozenset({"api", "core"}),
     "__main__": frozenset({"cli"}),

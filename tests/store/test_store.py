@@ -101,6 +101,14 @@ def test_an_attempt_has_one_decision_however_often_it_is_made(database: Database
     assert [action.stage for action in actions_of(database, number)] == [Stage.DONE, Stage.INTENDED]
 
 
+def test_an_abandoned_decision_leaves_room_for_another(database: Database) -> None:
+    number = remember(database, new())
+    first = intend(database, number, ATTEMPT, Cause.HANG, 1500.0, "silent", {})
+    reach(database, first, Stage.ABANDONED, 1501.0, why="it goes on")
+    second = intend(database, number, ATTEMPT, Cause.ARTIFACT, 1600.0, "it is there", {})
+    assert (second.number != first.number, second.cause) == (True, Cause.ARTIFACT)
+
+
 def test_one_lease_per_job_until_it_is_over_or_its_holder_is_gone(database: Database) -> None:
     job = remember(database, new())
     assert acquire(database, job, "a:1", "a", 1000.0)

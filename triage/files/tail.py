@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from triage.core.analysis import Analysis, Choice, SourceFeed
 from triage.core.cause.explain import Explained
 from triage.core.cause.verdict import Skipped, Verdict
+from triage.core.events.model import Progress
+from triage.core.live import is_telling, newest_progress
 from triage.errors import InputError
 from triage.files.follow import Followed
 from triage.files.inputs import Input
@@ -48,6 +50,8 @@ class Tail:
         self.paths = list(paths)
         self.attempt = 0
         """Restarts of the job; what was read before a truncation belongs to the attempt before."""
+        self.progress: Progress | None = None
+        """The latest iteration of this attempt that any log tells of."""
         self._analysis = analysis
         self._current: dict[str, Followed] = {}
         """By path."""
@@ -181,8 +185,13 @@ class Tail:
         found = False
         for piece in pieces:
             text = self._edges.get(path, b"") + piece
-            found = found or bool(self._analysis.anchors.search(text))
+            found = found or is_telling(self._analysis.anchors, text)
             self._edges[path] = piece[-_OVERLAP:]
+            step = newest_progress(self._analysis.anchors, piece)
+            if step is not None and (
+                self.progress is None or (step.iteration or 0) >= (self.progress.iteration or 0)
+            ):
+                self.progress = step
         return found
 
     def _lines(self, source: int, offsets: Sequence[int]) -> Sequence[int]:

@@ -61,7 +61,7 @@ def intend(
     gpus: int | None = None,
     planned_end: float | None = None,
 ) -> Action:
-    """The decision about this attempt, on disk; if there is one already, that one."""
+    """The decision about this attempt, on disk; if there is one already that was not abandoned, that one."""
     with database.transaction() as db:
         db.execute(
             "INSERT INTO actions (job, restarts, submitted, started, cause, stage, at, since, why, dry, evidence, gpus,"
@@ -70,8 +70,8 @@ def intend(
              dry, json.dumps(evidence), gpus, planned_end),
         )  # fmt: skip
         row = db.execute(
-            "SELECT * FROM actions WHERE job = ? AND restarts = ? AND submitted = ? AND dry = ?",
-            (job, attempt.restarts, attempt.submitted, dry),
+            "SELECT * FROM actions WHERE job = ? AND restarts = ? AND submitted = ? AND dry = ? AND stage <> ?",
+            (job, attempt.restarts, attempt.submitted, dry, Stage.ABANDONED.value),
         ).fetchone()
     return _action(row)
 

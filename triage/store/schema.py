@@ -56,9 +56,9 @@ MIGRATIONS: tuple[str, ...] = (
         evidence TEXT NOT NULL,
         gpus INTEGER,
         planned_end REAL,
-        ended REAL,
-        UNIQUE (job, restarts, submitted, dry)
+        ended REAL
     );
+    CREATE UNIQUE INDEX actions_of_attempt ON actions (job, restarts, submitted, dry) WHERE stage <> 'abandoned';
     CREATE TABLE leases (
         job INTEGER PRIMARY KEY REFERENCES jobs (number) ON DELETE CASCADE,
         holder TEXT NOT NULL,

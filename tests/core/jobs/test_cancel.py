@@ -108,9 +108,10 @@ def test_a_job_that_does_not_run_is_never_signalled() -> None:
 
 @pytest.mark.parametrize("requeue", [True, None])
 def test_without_a_fence_that_holds_nothing_is_sent(requeue: bool | None) -> None:
-    assert step(Stage.FENCED, fresh=replace(RUNS, requeue=requeue)) == Abandon(
-        "Slurm did not switch requeueing off", restore=True
-    )
+    fresh = replace(RUNS, requeue=requeue)
+    assert step(Stage.FENCED, fresh=fresh) is Act.FENCE
+    late = step(Stage.FENCED, fresh=fresh, now=100.0 + REPEAT)
+    assert late == Abandon("Slurm did not switch requeueing off", restore=True)
 
 
 def test_scancel_is_repeated_only_on_the_same_attempt_in_a_fresh_answer() -> None:

@@ -134,7 +134,7 @@ def decide(s: Situation) -> Step:
         return Abandon(obstacle.why, s.stage is Stage.FENCED) if isinstance(obstacle, Refuse) else obstacle
     if s.stage is Stage.INTENDED:
         if s.now - s.since < s.grace:
-            return Wait(f"a veto is possible for {s.grace - (s.now - s.since):.0f} s more (`triage hold`)")
+            return Wait(f"a veto is possible for {s.grace:.0f} s (`triage hold`)")
         return _checked(s) or Act.FENCE
     if s.stage is Stage.FENCED:
         return _checked(s) or _fenced(s)
@@ -183,6 +183,8 @@ def _checked(s: Situation) -> Step | None:
 
 def _fenced(s: Situation) -> Step:
     if s.fresh is not None and s.fresh.requeue is not False:
+        if s.now - s.since < REPEAT:
+            return Act.FENCE
         return Abandon("Slurm did not switch requeueing off", restore=True)
     return Act.ASK if s.graceful else Act.CANCEL
 

@@ -94,6 +94,8 @@ class JobStatus:
     """Some witness has seen this job."""
     because: tuple[str, ...] = ()
     """Why this is the answer, in sentences."""
+    answered: bool = True
+    """The controller answered: that it does not know the job means something."""
 
     @property
     def state(self) -> State:
@@ -125,7 +127,7 @@ def merge(witnesses: Sequence[Witness]) -> JobStatus:
         return _seen(ended, last)
     if answered:
         return replace(_left(answered[-1].program.value, last), known=known)
-    return replace(_unasked(last), known=known)
+    return replace(_unasked(last), known=known, answered=False)
 
 
 _ORDER = (Phase.ACTIVE, Phase.ENDING, Phase.WAITING, Phase.UNKNOWN, Phase.ENDED)
@@ -137,7 +139,8 @@ def whole_job(parts: Sequence[JobStatus]) -> JobStatus:
         return JobStatus(because=("nothing is known of its parts",))
     leading = min(parts, key=lambda part: (_ORDER.index(part.phase), part.state is State.COMPLETED))
     because = (f"{len(parts)} parts; this is the state of one of them", *leading.because)
-    return replace(leading, released=all(part.released for part in parts), because=because)
+    answered = all(part.answered for part in parts)
+    return replace(leading, released=all(part.released for part in parts), because=because, answered=answered)
 
 
 def _latest(rows: Sequence[Sighting]) -> Sighting | None:

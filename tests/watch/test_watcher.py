@@ -1,0 +1,391 @@
+"""A watched job on a scripted cluster: what is told, what ends it early, and above all what does not."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.watch.scripted import START, Cluster, Job, Stage
+from triage.core.jobs.dependents import Waiting
+from triage.core.jobs.handshake import Started, marker_text
+from triage.core.jobs.identity import JobId
+from triage.store.actions import actions_of
+from triage.store.database import KILL_SWITCH
+from triage.store.jobs import find_job, set_held, verdict_of
+from triage.watch.options import Options
+
+JOB = JobId(18)
+TRACE = 'Traceback (most recent call last):\n  File "/w/train.py", line 7, in <module>\n    main()\nValueError: bad luck\n'
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    cluster = Cluster(tmp_path, jobs={JOB: Job()})
+    cluster.output(JOB).write_text("hello\n")
+    return Stage(cluster, JOB)
+
+
+def with_result(stage: Stage, **more: Any) -> Path:
+    path = stage.cluster.folder / "m.json"
+    stage.options = Options(artifacts=(str(path),), **more)
+    return path
+
+
+def write(path: Path, value: object) -> None:
+    path.write_text(json.dumps(value))
+
+
+def own(**more: object) -> dict[str, object]:
+    return {"job_id": 18, "restart": 0, **more}
+
+
+def test_a_job_that_completes_is_completed(stage: Stage) -> None:
+    loop = stage.loop()
+    stage.run(loop, 10)
+    stage.cluster.jobs[JOB] = Job("COMPLETED", listed=False)
+    watcher = stage.run(loop, 300)
+    assert watcher.ending is not None
+    assert (watcher.ending.outcome, watcher.ending.verdict.category) == ("completed", "none")
+    assert stage.kinds()[-1] == "verdict"
+    assert stage.cluster.acts == []
+
+
+def test_a_failure_is_told_while_the_job_still_runs_and_the_end_says_the_same(stage: Stage) -> None:
+    loop = stage.loop()
+    stage.run(loop, 5)
+    with open(stage.cluster.output(JOB), "a") as file:
+        file.write(TRACE)
+    stage.run(loop, 3)
+    assert "failure" in stage.kinds()
+    stage.cluster.jobs[JOB] = Job("FAILED", listed=False, code=1)
+    watcher = stage.run(loop, 300)
+    assert watcher.ending is not None
+    assert (watcher.ending.outcome, watcher.ending.verdict.category) == ("failed", "python")
+    assert watcher.ending.verdict.slurm is not None
+    assert watcher.ending.verdict.slurm["state"] == "FAILED"
+    known = find_job(stage.database(), JOB)
+    assert known is not None
+    assert (known.outcome, known.exit_code) == ("failed", 10)
+    assert (verdict_of(stage.database(), known.number) or {})["category"] == "python"
+
+
+def test_a_complete_result_of_this_attempt_ends_the_job_with_the_evidence_first(stage: Stage) -> None:
+    path = with_result(stage)
+    order: list[str] = []
+
+    def watch(what: str) -> None:
+        record = stage.cluster.folder / "triage-18.json"
+        if what in ("set_requeue", "cancel"):
+            early = json.loads(record.read_text())["early"]
+            order.append(f"{what} {early['stage']} {early['evidence']['path'] == str(path)}")
+
+    stage.cluster.before = watch
+    loop = stage.loop()
+    stage.run(loop, 5)
+    write(path, own())
+    watcher = stage.run(loop, 300)
+    assert watcher.ending is not None
+    assert (watcher.ending.outcome, watcher.ending.verdict.failed) == ("completed-early", False)
+    assert order == ["set_requeue fenced True", "cancel sent True"]
+    assert stage.cluster.acts == ["cancel attempt 0"]
+    (action,) = actions_of(stage.database())
+    assert action.saved is not None
+    assert action.saved > 6
+
+
+def test_a_second_watcher_of_an_early_end_says_the_same(stage: Stage) -> None:
+    write(with_result(stage), own())
+    stage.run(stage.loop(), 300)
+    again = stage.run(stage.loop(), 300)
+    assert again.ending is not None
+    assert again.ending.outcome == "completed-early"
+    assert stage.cluster.acts == ["cancel attempt 0"]
+
+
+@pytest.mark.parametrize(
+    ("value", "options"),
+    [
+        ({"job_id": 17}, {}),
+        (own(restart=1), {}),
+        (own(), {"when": "loss < 3"}),
+        (own(loss=4), {"when": "loss < 3"}),
+        (own(), {"cancel": False}),
+        (own(), {"dry_run": True}),
+    ],
+    ids=["other-job", "other-attempt", "field-missing", "condition-false", "no-cancel", "dry-run"],
+)
+def test_what_must_not_end_a_job(stage: Stage, value: object, options: dict[str, Any]) -> None:
+    write(with_result(stage, **options), value)
+    stage.run(stage.loop(), 600)
+    assert stage.cluster.acts == []
+    assert stage.cluster.jobs[JOB].requeue
+
+
+def test_without_an_artifact_a_job_is_never_ended(stage: Stage) -> None:
+    write(stage.cluster.folder / "m.json", own())
+    stage.run(stage.loop(), 600)
+    assert stage.cluster.acts == []
+    assert actions_of(stage.database()) == []
+
+
+def test_a_field_that_never_came_is_warned_of_with_those_that_were_there(stage: Stage) -> None:
+    write(with_result(stage, when="loss < 3"), own(lm_loss=2))
+    loop = stage.loop()
+    stage.run(loop, 10)
+    stage.cluster.jobs[JOB] = Job("COMPLETED", listed=False)
+    stage.run(loop, 300)
+    assert "ended without loss in its result" in stage.said()
+    assert "lm_loss" in stage.said()
+
+
+def test_a_run_that_still_trains_is_not_ended_by_metrics_that_are_rewritten(stage: Stage) -> None:
+    write(with_result(stage), own())
+    stage.cluster.output(JOB).write_text(
+        " [2026-12-01 10:00:00] iteration      100/    5000 | consumed samples:        1 | elapsed time per iteration (ms): 100.0 | lm loss: 2.5E+00 |\n"
+    )
+    stage.run(stage.loop(), 60)
+    assert stage.cluster.acts == []
+    assert "iteration 100 of 5000" in stage.said()
+    stage.options = replace(stage.options, any=True)
+    stage.run(stage.loop(), 60)
+    assert stage.cluster.acts == ["cancel attempt 0"]
+
+
+@pytest.mark.parametrize("kind", ["afterok", "afternotok", "aftercorr"])
+def test_dependents_that_a_cancel_would_harm_are_named_and_the_job_is_left_alone(
+    stage: Stage, kind: str
+) -> None:
+    stage.cluster.dependents = (Waiting("62", f"{kind}:18(unfulfilled)"),)
+    write(with_result(stage), own())
+    stage.run(stage.loop(), 120)
+    assert stage.cluster.acts == []
+    assert f"62 ({kind})" in stage.said()
+
+
+def test_dependents_that_are_not_known_hold_the_act_back(stage: Stage) -> None:
+    stage.cluster.dependents = None
+    write(with_result(stage), own())
+    stage.run(stage.loop(), 120)
+    assert stage.cluster.acts == []
+
+
+def test_a_script_that_ends_itself_is_asked_and_its_dependents_run(stage: Stage) -> None:
+    folder = stage.cluster.folder / "train-18" / "attempt-0"
+    folder.mkdir(parents=True)
+    (folder / "started").write_text(marker_text(Started(18, 0, "USR2")))
+    stage.cluster.dependents = (Waiting("62", "afterok:18(unfulfilled)"),)
+    path = with_result(stage)
+    stage.options = Options(artifacts=(str(folder / "m.json"),))
+    write(folder / "m.json", {"a": 1})
+    assert not path.exists()
+    watcher = stage.run(stage.loop(), 120)
+    assert stage.cluster.acts == ["USR2 attempt 0"]
+    assert (folder / "end-early").read_text().startswith("job=18 attempt=0\n")
+    assert watcher.ending is not None
+    assert watcher.ending.outcome == "completed-early"
+
+
+@pytest.mark.parametrize("at", ["set_requeue", "details", "waiting", "status"])
+@pytest.mark.parametrize("number", range(1, 5))
+def test_a_requeue_at_any_moment_is_never_hit(stage: Stage, at: str, number: int) -> None:
+    """Between the decision and the act Slurm starts the job again, once it may."""
+    seen = 0
+    armed = False
+
+    def requeue(what: str) -> None:
+        nonlocal seen
+        if armed and what == at:
+            seen += 1
+            if seen == number:
+                stage.cluster.requeue(JOB)
+
+    stage.cluster.before = requeue
+    path = with_result(stage)
+    loop = stage.loop()
+    stage.run(loop, 3)
+    armed = True
+    write(path, own())
+    stage.run(loop, 200)
+    assert all(act == "cancel attempt 0" for act in stage.cluster.acts)
+    restarted = stage.cluster.jobs[JOB].restarts
+    assert not (restarted and stage.cluster.acts), "the fence did not hold"
+    if restarted:
+        assert stage.cluster.jobs[JOB].requeue, "the fence was not taken back"
+
+
+def test_a_stale_result_of_the_first_attempt_does_not_end_the_second(stage: Stage) -> None:
+    write(with_result(stage), {"loss": 1})
+    stage.cluster.jobs[JOB] = Job(restarts=1, submitted=START - 5, started=START - 4)
+    stage.run(stage.loop(), 300)
+    assert stage.cluster.acts == []
+    assert "nothing in it says which attempt" in stage.said()
+
+
+@pytest.mark.parametrize("how", ["held", "stopped"])
+def test_a_hold_and_the_kill_switch_stop_the_act(stage: Stage, how: str) -> None:
+    path = with_result(stage)
+    loop = stage.loop()
+    stage.run(loop, 3)
+    known = find_job(stage.database(), JOB)
+    assert known is not None
+    if how == "held":
+        set_held(stage.database(), known.number, True)
+    else:
+        Path(stage.database().folder, KILL_SWITCH).touch()
+    write(path, own())
+    stage.run(loop, 120)
+    assert stage.cluster.acts == []
+    assert "is not ended early" in stage.said()
+    if how == "held":
+        set_held(stage.database(), known.number, False)
+        stage.run(loop, 120)
+        assert stage.cluster.acts == ["cancel attempt 0"]
+
+
+def test_a_hold_within_the_grace_is_a_veto(stage: Stage) -> None:
+    path = with_result(stage, grace=60.0)
+    loop = stage.loop()
+    write(path, own())
+    stage.run(loop, 30)
+    known = find_job(stage.database(), JOB)
+    assert known is not None
+    set_held(stage.database(), known.number, True)
+    stage.run(loop, 300)
+    assert stage.cluster.acts == []
+
+
+def test_another_users_job_is_only_reported(stage: Stage) -> None:
+    stage.cluster.jobs[JOB] = Job(uid=1234)
+    write(with_result(stage), own())
+    stage.run(stage.loop(), 60)
+    assert stage.cluster.acts == []
+    assert "another user's job" in stage.said()
+
+
+def test_of_two_watchers_one_acts(stage: Stage) -> None:
+    path = with_result(stage)
+    first, second = stage.loop(), replace(stage, holder="there:2:b", host="there").loop()
+    for loop in (first, second):
+        stage.run(loop, 3)
+    write(path, own())
+    stage.run(second, 5)
+    stage.run(first, 5)
+    stage.run(second, 100)
+    assert stage.cluster.acts == ["cancel attempt 0"]
+    assert all(loop.watchers[JOB].is_over for loop in (first, second))
+
+
+def test_an_outage_is_told_once_and_nothing_is_concluded(stage: Stage) -> None:
+    path = with_result(stage)
+    loop = stage.loop()
+    stage.run(loop, 5)
+    stage.cluster.down = True
+    write(path, own())
+    stage.run(loop, 600)
+    assert stage.kinds().count("scheduler") == 1
+    assert stage.cluster.acts == []
+    stage.cluster.down = False
+    watcher = stage.run(loop, 300)
+    assert watcher.ending is not None
+    assert watcher.ending.outcome == "completed-early"
+
+
+def test_a_job_that_nobody_knows_any_more_ends_unknown(stage: Stage) -> None:
+    loop = stage.loop()
+    stage.run(loop, 5)
+    del stage.cluster.jobs[JOB]
+    watcher = stage.run(loop, 600)
+    assert watcher.ending is not None
+    assert watcher.ending.outcome == "unknown"
+
+
+def test_a_requeue_is_told_and_the_end_of_the_log_is_kept(stage: Stage) -> None:
+    loop = stage.loop()
+    stage.cluster.output(JOB).write_text(TRACE)
+    stage.run(loop, 5)
+    stage.cluster.jobs[JOB] = replace(
+        stage.cluster.jobs[JOB], state="PENDING", submitted=START + 6, reason="BeginTime"
+    )
+    stage.run(loop, 10)
+    assert (stage.cluster.folder / "triage-18.attempts" / "attempt-0" / "train-18.out").read_text() == TRACE
+    stage.cluster.jobs[JOB] = Job(restarts=1, submitted=START + 6, started=START + 20)
+    stage.cluster.output(JOB).write_text("again\n")
+    stage.run(loop, 10)
+    assert [kind for kind in stage.kinds() if kind in ("requeued", "attempt")] == ["requeued", "attempt"]
+
+
+def test_a_store_that_is_full_ends_nothing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    from triage.errors import StoreError
+    from triage.watch import early
+
+    def full(*_: object, **__: object) -> None:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(early, "intend", full)
+    write(with_result(stage), own())
+    stage.run(stage.loop(), 30)
+    assert stage.cluster.acts == []
+    assert "cannot be written down" in stage.said()
+
+
+def test_a_hang_is_told_and_ended_only_when_asked(stage: Stage) -> None:
+    stage.options = Options(stall_after=300.0)
+    loop = stage.loop()
+    stage.run(loop, 600)
+    assert "stall" in stage.kinds()
+    assert stage.cluster.acts == []
+    stage.options = Options(stall_after=300.0, cancel_hung=True, grace=0.0)
+    watcher = stage.run(stage.loop(), 1000)
+    assert stage.cluster.acts == ["cancel attempt 0"]
+    assert watcher.ending is not None
+    assert watcher.ending.outcome in ("failed", "cancelled")
+
+
+def test_a_suspended_job_does_not_hang(stage: Stage) -> None:
+    stage.options = Options(stall_after=300.0, cancel_hung=True, grace=0.0)
+    stage.cluster.jobs[JOB] = Job("SUSPENDED")
+    stage.run(stage.loop(), 2000)
+    assert stage.cluster.acts == []
+
+
+def test_a_job_that_failed_and_hangs_is_ended_when_asked(stage: Stage) -> None:
+    stage.cluster.output(JOB).write_text("".join(f"[rank3]: {line}\n" for line in TRACE.splitlines()))
+    stage.options = Options(on_fail=True, grace=0.0)
+    watcher = stage.run(stage.loop(), 600)
+    assert stage.cluster.acts == ["cancel attempt 0"]
+    assert watcher.ending is not None
+    assert (watcher.ending.outcome, watcher.ending.verdict.category) == ("failed", "python")
+
+
+def test_a_job_whose_script_restarts_it_is_left_to_that(stage: Stage) -> None:
+    (stage.cluster.folder / "run.sh").write_text("torchrun --max-restarts=3 train.py\n")
+    stage.cluster.output(JOB).write_text("".join(f"[rank3]: {line}\n" for line in TRACE.splitlines()))
+    stage.options = Options(on_fail=True, grace=0.0)
+    stage.run(stage.loop(), 600)
+    assert stage.cluster.acts == []
+    assert "restarts left" in stage.said()
+
+
+def test_a_cancel_by_somebody_else_is_theirs(stage: Stage) -> None:
+    with_result(stage)
+    loop = stage.loop()
+    stage.run(loop, 5)
+    stage.cluster.jobs[JOB] = Job("CANCELLED by 0", listed=False)
+    watcher = stage.run(loop, 300)
+    assert watcher.ending is not None
+    assert watcher.ending.outcome == "cancelled"
+
+
+def test_a_log_folder_that_cannot_be_written_keeps_the_record_in_the_store(stage: Stage) -> None:
+    path = with_result(stage)
+    (stage.cluster.folder / "triage-18.json").mkdir()
+    write(path, own())
+    stage.run(stage.loop(), 60)
+    assert stage.cluster.acts == ["cancel attempt 0"]
+    assert "in the store only" in stage.said()
+    assert os.path.isdir(stage.cluster.folder / "triage-18.json")

@@ -1,0 +1,1 @@
+"""Follows jobs, tells what happens to them, and ends them early on proof."""

@@ -1,0 +1,319 @@
+"""Ends a job early: does what `triage.core.jobs.cancel.decide` says, and writes every step down before it is taken."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+from triage.core.jobs.attempt import Attempt, attempt_of
+from triage.core.jobs.cancel import Abandon, Act, Cause, Fresh, Refuse, Situation, Stage, Step, Wait, decide
+from triage.core.jobs.dependents import harmed_by_cancel
+from triage.core.jobs.state import Phase
+from triage.core.jobs.witness import Program, Witness, merge
+from triage.errors import SchedulerError, StoreError
+from triage.files.handshake import Marked, marked_attempts, request_end
+from triage.files.records import write_record
+from triage.schedulers.interface import Details
+from triage.store.actions import Action, actions_of, intend, reach
+from triage.store.jobs import KnownJob, is_held
+from triage.watch.events import Event
+from triage.watch.lease import Lease
+from triage.watch.options import Options
+from triage.watch.record import record_json
+from triage.watch.world import World
+
+_MOST_STEPS = 20
+_PAUSE = 60.0
+"""Seconds after an attempt to end a job that was abandoned, before the next one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a job is to end early."""
+
+    cause: Cause
+    why: str
+    attempt: Attempt
+    evidence: Mapping[str, Any]
+    brake: str | None = None
+    planned_end: float | None = None
+
+
+@dataclass(slots=True)
+class EarlyEnd:
+    """The early end of one job, if there is one."""
+
+    world: World
+    job: KnownJob
+    options: Options
+    lease: Lease
+    action: Action | None = None
+    _fresh: Fresh | None = None
+    _harmed: tuple[str, ...] | None = None
+    _rows: int = 1
+    _told: set[str] = field(default_factory=set)
+    _again: float = 0.0
+    """Not before this time, after an attempt that was abandoned."""
+    _details: Details | None = field(default=None)
+
+    def resume(self) -> None:
+        """The action that another watcher, or this one before it was killed, has begun or brought to its end."""
+        actions = actions_of(self.world.database, self.job.number)
+        begun = [action for action in actions if not action.dry and action.stage is not Stage.ABANDONED]
+        self.action = begun[-1] if begun else None
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.action is not None and not self.action.stage.is_over
+
+    @property
+    def was_sent(self) -> bool:
+        return self.action is not None and self.action.stage in (Stage.ASKED, Stage.SENT, Stage.DONE)
+
+    def step(self, now: float, details: Details, reason: Reason | None) -> list[Event]:
+        """Goes as far as it can be gone now; `reason` is needed only where no action is under way."""
+        self._details = details
+        if self.action is not None and self.action.stage.is_over:
+            return []
+        if self.action is None and (reason is None or now < self._again):
+            return []
+        events: list[Event] = []
+        self._fresh = None
+        if not self._look_around():
+            return events
+        for _ in range(_MOST_STEPS):
+            decision = self._decide(now, reason)
+            if isinstance(decision, Wait | Refuse):
+                events += self._say(decision)
+                break
+            if isinstance(decision, Abandon):
+                events += self._abandon(decision, now)
+                break
+            more, go_on = self._do(decision, now, reason)
+            events += more
+            if not go_on:
+                break
+        return events
+
+    def close(self, now: float, details: Details, ended: float | None) -> list[Event]:
+        """The job is gone, by this end or by itself."""
+        self._details = details
+        if self.action is None or self.action.stage.is_over:
+            return []
+        if not self.was_sent:
+            self._reach(Stage.ABANDONED, now, why=f"{self.action.why}; it ended by itself before")
+            return [self._event("action", "ended by itself before it was ended early", stage="abandoned")]
+        return self._finish(now, ended)
+
+    @property
+    def signal(self) -> str | None:
+        """The signal that its script was sent."""
+        return self._signal(self.action.attempt) if self.action is not None else None
+
+    def _finish(self, now: float, ended: float | None) -> list[Event]:
+        """The job is gone after an act: only now it counts as saved."""
+        assert self.action is not None
+        self._reach(Stage.DONE, now, ended=ended if ended is not None else now)
+        saved = self.action.saved
+        hours = f", about {saved:.1f} GPU-hours before it would have ended" if saved else ""
+        return [self._event("action", f"is gone, its nodes are free{hours}", saved=saved)]
+
+    def _decide(self, now: float, reason: Reason | None) -> Step:
+        action, options = self.action, self.options
+        cause = action.cause if action is not None else reason.cause if reason is not None else Cause.ARTIFACT
+        attempt = action.attempt if action is not None else reason.attempt if reason is not None else None
+        assert attempt is not None
+        assert self._details is not None
+        database = self.world.database
+        return decide(Situation(
+            cause, action.stage if action is not None else Stage.NONE, attempt, now,
+            action.since if action is not None else now, self._fresh, options.wait_before(cause),
+            own=self._details.uid in (None, self.world.uid), held=is_held(database, self.job.number),
+            stopped=database.stopped, leader=self.lease.is_mine(now, sure=True), rows=self._rows,
+            whole_array=options.whole_array, harmed=self._harmed, break_dependents=options.break_dependents,
+            graceful=self._signal(attempt) is not None, brake=reason.brake if reason is not None else None,
+        ))  # fmt: skip
+
+    def _look_around(self) -> bool:
+        """Dependents and rows of the id; False where the scheduler does not answer."""
+        assert self._details is not None
+        job, scheduler = self.job.job, self.world.scheduler
+        try:
+            waiting = scheduler.waiting(job.cluster)
+            statuses = scheduler.status([job])
+        except SchedulerError:
+            return False
+        self._harmed = None if waiting is None else harmed_by_cancel(job, self._details.raw, waiting)
+        parts = [one for one in statuses if one != job and one.number == job.number]
+        self._rows = (
+            max(1, len(parts)) if job.task is None and job.component is None and not _is_het(parts) else 1
+        )
+        return True
+
+    def _do(self, act: Act, now: float, reason: Reason | None) -> tuple[list[Event], bool]:
+        """One step; whether the next one can follow at once."""
+        match act:
+            case Act.STORE:
+                assert reason is not None
+                return self._store(now, reason)
+            case Act.LOOK:
+                self._fresh = self._ask()
+                return [], self._fresh is not None
+            case Act.FENCE:
+                return self._fence(now)
+            case Act.ASK:
+                return self._ask_script(now)
+            case Act.CANCEL:
+                return self._cancel(now)
+            case Act.FINISH:
+                return self._finish(now, None), False
+        assert_never(act)
+
+    def _store(self, now: float, reason: Reason) -> tuple[list[Event], bool]:
+        """The evidence and the intent, in the store and beside the logs; without them nothing is done."""
+        assert self._details is not None
+        dry = self.options.dry_run
+        verb = "would be ended early" if dry else "is to end early"
+        if dry and any(
+            one.attempt == reason.attempt and one.dry
+            for one in actions_of(self.world.database, self.job.number)
+        ):
+            return [], False
+        try:
+            action = intend(
+                self.world.database, self.job.number, reason.attempt, reason.cause, now, reason.why, reason.evidence,
+                dry=dry, gpus=self._details.gpus, planned_end=reason.planned_end,
+            )  # fmt: skip
+        except StoreError as error:
+            return [
+                self._event("store", f"is not ended early, because that cannot be written down: {error}")
+            ], False
+        self.action = None if dry else action
+        data = {"stage": action.stage.value, "cause": reason.cause.value}
+        told = [self._event("action", f"{verb}: {reason.why}", **data)]
+        return told + self._write_record(action), not dry
+
+    def _fence(self, now: float) -> tuple[list[Event], bool]:
+        """Requeueing off: a requeue between the check and the act would let it hit the next attempt."""
+        assert self.action is not None
+        assert self._fresh is not None
+        if self.action.stage is Stage.INTENDED:
+            self._reach(Stage.FENCED, now, requeue=bool(self._fresh.requeue))
+        self._fresh = None
+        try:
+            self.world.scheduler.set_requeue(self.job.job, False)
+        except SchedulerError as error:
+            return [self._event("action", f"is not touched: Slurm did not take the fence against a requeue ({error})"),
+                    *self._abandon(Abandon("the fence could not be set", restore=True), now)], False  # fmt: skip
+        return [], True
+
+    def _ask_script(self, now: float) -> tuple[list[Event], bool]:
+        assert self.action is not None
+        signal = self._signal(self.action.attempt)
+        marked = self._marked(self.action.attempt)
+        assert signal is not None
+        try:
+            if marked is not None:
+                request_end(marked, self.action.why)
+            self._reach(Stage.ASKED, now)
+            self._fresh = None
+            self.world.scheduler.signal(self.job.job, signal)
+        except (SchedulerError, OSError) as error:
+            return [
+                self._event("action", f"was sent {signal}; whether it arrived is not known ({error})")
+            ], False
+        return [
+            self._event("action", f"was asked to end itself ({signal} to its script)", stage="asked")
+        ], False
+
+    def _cancel(self, now: float) -> tuple[list[Event], bool]:
+        self._reach(Stage.SENT, now)
+        self._fresh = None
+        try:
+            self.world.scheduler.cancel(self.job.job)
+        except SchedulerError as error:
+            return [
+                self._event("action", f"was sent scancel; its outcome is not known ({error})", stage="sent")
+            ], False
+        return [self._event("action", "was sent scancel", stage="sent")], False
+
+    def _abandon(self, abandon: Abandon, now: float) -> list[Event]:
+        told = [self._event("action", f"is not ended early: {abandon.why}", stage="abandoned")]
+        assert self.action is not None
+        if abandon.restore and self.action.requeue:
+            try:
+                self.world.scheduler.set_requeue(self.job.job, True)
+            except SchedulerError as error:
+                return [*told, self._event("action", f"may not be requeued until `scontrol update JobId={self.job.job.local} Requeue=1` is run: {error}")]  # fmt: skip
+        self._reach(Stage.ABANDONED, now, why=f"{self.action.why}; {abandon.why}")
+        self.action, self._again = None, now + _PAUSE
+        return told
+
+    def _ask(self) -> Fresh | None:
+        """What the scheduler says now; `None` where it does not answer."""
+        job, scheduler = self.job.job, self.world.scheduler
+        try:
+            status = scheduler.status([job])[job]
+            if not status.answered:
+                return None
+            if status.released or status.phase in (Phase.ENDED, Phase.UNKNOWN):
+                return Fresh(listed=False)
+            details = scheduler.details(job)
+        except SchedulerError:
+            return None
+        if details is None:
+            return None
+        told = merge([Witness(Program.SCONTROL, self.world.clock(), (details.sighting,))])
+        running = told.reading.is_running and status.reading.is_running
+        return Fresh(True, running, attempt_of(told) if running else None, details.requeue)
+
+    def _reach(self, stage: Stage, now: float, **more: Any) -> None:
+        assert self.action is not None
+        self.action = reach(self.world.database, self.action, stage, now, **more)
+        self._write_record(self.action)
+
+    def _write_record(self, action: Action) -> list[Event]:
+        """Beside the logs too; where that folder cannot be written the store has it."""
+        assert self._details is not None
+        if not self._details.output:
+            return []
+        record = record_json(self.job.job, self.job.uid, None, action)
+        try:
+            write_record(os.path.dirname(self._details.output), self.job.job.local, record)
+        except OSError as error:
+            return [
+                self._event("note", f"has its record in the store only: {error.strerror} beside the logs")
+            ]
+        return []
+
+    def _marked(self, attempt: Attempt) -> Marked | None:
+        details = self._details
+        if details is None or not details.output:
+            return None
+        raw = details.raw if details.raw is not None else details.job.number
+        found = marked_attempts(details.output, raw)
+        return next((one for one in found if one.started.attempt == attempt.restarts), None)
+
+    def _signal(self, attempt: Attempt) -> str | None:
+        """On which the script ends itself: as its marker says, or as the user does."""
+        marked = self._marked(attempt)
+        return marked.started.signal if marked is not None and marked.started.signal else self.options.signal
+
+    def _say(self, decision: Wait | Refuse) -> list[Event]:
+        """Each reason once."""
+        after = self.action is not None and self.action.stage in (Stage.ASKED, Stage.SENT)
+        if after or decision.why in self._told:
+            return []
+        self._told.add(decision.why)
+        if isinstance(decision, Wait):
+            return [self._event("note", f"is to end early, and waits: {decision.why}")]
+        return [self._event("refused", f"is not ended early: {decision.why}")]
+
+    def _event(self, kind: str, message: str, **data: Any) -> Event:
+        return Event(self.world.clock(), kind, str(self.job.job), message, data)
+
+
+def _is_het(parts: list[Any]) -> bool:
+    return any(part.component is not None for part in parts)

@@ -1,0 +1,99 @@
+"""The logs of a watched job: followed, and asked for a verdict when something telling was written."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from triage.core.analysis import Analysis
+from triage.core.cause.verdict import Verdict
+from triage.core.events.model import Progress
+from triage.errors import InputError
+from triage.files.joblogs import attempts_folder
+from triage.files.tail import Tail
+
+_NEW_FILES = 1.0
+_NEW_FILES_LATER = 10.0
+"""Seconds between two looks for new files: in the first minutes, and later."""
+_FIRST_MINUTES = 300.0
+_SHARE = 5.0
+"""A verdict that took a second is not asked for again for this many seconds, while the job runs."""
+CURVE = 240
+
+
+@dataclass(slots=True)
+class JobLogs:
+    """The logs of one job."""
+
+    job: str
+    paths: Sequence[str]
+    output: str
+    """The batch log; its folder keeps the ends of logs that are truncated."""
+    analysis: Callable[[], Analysis]
+    since: float
+    curve: deque[tuple[float, Progress]] = field(default_factory=lambda: deque(maxlen=CURVE))
+    """The latest iterations with the time at which they were seen."""
+    _tail: Tail | None = None
+    _discovered: float | None = None
+    _telling: bool = False
+    _not_before: float = 0.0
+
+    @property
+    def progress(self) -> Progress | None:
+        return self._tail.progress if self._tail is not None else None
+
+    @property
+    def tail(self) -> Tail:
+        if self._tail is None:
+            self._tail = Tail(self.paths, self.analysis())
+        return self._tail
+
+    def look(self, now: float) -> bool:
+        """Reads what is new; whether the run has made progress."""
+        tail = self.tail
+        pause = _NEW_FILES if now - self.since < _FIRST_MINUTES else _NEW_FILES_LATER
+        if self._discovered is None or not 0 <= now - self._discovered < pause:
+            self._discovered = now
+            tail.discover()
+        before = tail.progress
+        seen = tail.look()
+        self._telling = self._telling or seen.telling
+        if tail.progress is not None and tail.progress is not before:
+            self.curve.append((now, tail.progress))
+            return before is None or tail.progress.iteration != before.iteration
+        return False
+
+    def new_attempt(self, number: int) -> None:
+        self.tail.attempt = number
+        self.tail.progress = None
+        self.curve.clear()
+
+    def keep_tails(self, attempt: int) -> list[str]:
+        """Copies the ends of logs that the next attempt may truncate. Raises OSError."""
+        return self.tail.keep_tails(attempts_folder(self.output, self.job), attempt) if self.output else []
+
+    def early_verdict(self, now: float) -> Verdict | None:
+        """The verdict, if something telling was written since the last one; it is asked for no more often than it is
+        cheap."""
+        if not self._telling or now < self._not_before:
+            return None
+        self._telling = False
+        began = time.monotonic()
+        verdict = self.verdict()
+        self._not_before = now + _SHARE * (time.monotonic() - began)
+        return verdict
+
+    def verdict(self) -> Verdict | None:
+        """On all that was read; `None` where nothing was."""
+        try:
+            return self.tail.explained(self.job).verdict
+        except InputError:
+            return None
+
+    def drain(self) -> None:
+        """Reads to the end of what is there now."""
+        self.tail.discover()
+        while self.tail.look().more:
+            pass

@@ -1,0 +1,114 @@
+"""Many watched jobs in one loop: one question to the scheduler for all, logs and results at their own pace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from triage.core.jobs.cancel import Cause
+from triage.core.jobs.identity import JobId
+from triage.core.jobs.pace import LONGEST, interval
+from triage.errors import StoreError
+from triage.files.waker import Waker
+from triage.store.actions import actions_of
+from triage.watch.poller import Answers, Poller
+from triage.watch.reasons import Site
+from triage.watch.watcher import Watcher
+from triage.watch.world import World
+
+_SITE_EVERY = 5.0
+
+
+@dataclass(slots=True)
+class Loop:
+    """Runs until every job has ended, or for ever where somebody may add jobs."""
+
+    world: World
+    poller: Poller
+    waker: Waker
+    watchers: dict[JobId, Watcher] = field(default_factory=dict)
+    wait: Callable[[float], None] | None = None
+    """Instead of the waker's, for tests."""
+    _next_poll: float = 0.0
+    _failures: int = 0
+    _cost: float = 0.0
+    _ticks: dict[JobId, float] = field(default_factory=dict)
+    _site: tuple[float, Site] = (float("-inf"), Site())
+
+    def add(self, watcher: Watcher) -> None:
+        self.watchers[watcher.job] = watcher
+        self._next_poll = 0.0
+
+    def run(self) -> None:
+        """Until every job has ended."""
+        while any(not watcher.is_over for watcher in self.watchers.values()):
+            self.rest(self.turn())
+
+    def rest(self, seconds: float) -> None:
+        (self.wait or self.waker.wait)(seconds)
+
+    def turn(self) -> float:
+        """Everything that is due now; seconds until something is due again."""
+        now = self.world.clock()
+        answers = self.poller.take()
+        if answers is not None:
+            self.take(answers, now)
+        active = [watcher for watcher in self.watchers.values() if not watcher.is_over]
+        if not active:
+            return 0.0
+        if not self.poller.is_asking and not 0 < self._next_poll - now <= LONGEST:
+            self.poller.start({watcher.job: watcher.question() for watcher in active}, self.waker.wake)
+        due = [self._tick(watcher, now) for watcher in active]
+        later = min([*due, self._next_poll if not self.poller.is_asking else due[0]])
+        return max(0.0, later - self.world.clock())
+
+    def take(self, answers: Answers, now: float) -> None:
+        """What the scheduler said about all jobs."""
+        silent = all(not answer.status.answered for answer in answers.jobs.values())
+        self._failures = self._failures + 1 if silent else 0
+        self._cost = answers.cost
+        for job, answer in answers.jobs.items():
+            if job in self.watchers:
+                watcher = self.watchers[job]
+                watcher.see(answer, now)
+                self._ticks.pop(job, None)
+                if watcher.results is not None:
+                    self.waker.watch(watcher.results.folders)
+        self._next_poll = now + self._interval(now)
+
+    def _interval(self, now: float) -> float:
+        paces = [watcher.pace(now) for watcher in self.watchers.values() if not watcher.is_over]
+        chance = self.world.chance()
+        each = (interval(replace(pace, failures=self._failures, cost=self._cost), chance) for pace in paces)
+        return min(each, default=LONGEST)
+
+    def _tick(self, watcher: Watcher, now: float) -> float:
+        due = self._ticks.get(watcher.job)
+        if due is not None and 0 < due - now <= LONGEST and not self._woken(watcher):
+            return due
+        self._ticks[watcher.job] = watcher.tick(now, self._about(now))
+        return self._ticks[watcher.job]
+
+    @staticmethod
+    def _woken(watcher: Watcher) -> bool:
+        """A job with results to wait for is looked at on every turn: an event may be about it."""
+        return watcher.results is not None and bool(watcher.options.artifacts)
+
+    def _about(self, now: float) -> Site:
+        """How many jobs stall, and what was cancelled of late."""
+        at, site = self._site
+        if 0 <= now - at < _SITE_EVERY:
+            return site
+        active = [watcher for watcher in self.watchers.values() if not watcher.is_over]
+        recent: list[float] = []
+        if any(watcher.options.on_fail or watcher.options.cancel_hung for watcher in active):
+            try:
+                recent = [
+                    now - action.since for action in actions_of(self.world.database)
+                    if action.cause is not Cause.ARTIFACT and not action.dry and action.stage.value in ("asked", "sent", "done")
+                ]  # fmt: skip
+            except StoreError:
+                recent = [0.0, 0.0]
+        site = Site(len(active), sum(watcher.stalls() for watcher in active), tuple(recent))
+        self._site = (now, site)
+        return site

@@ -1,0 +1,354 @@
+"""One watched job: what its scheduler and its logs tell becomes events, and in the end one verdict."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+from triage.core.cause.verdict import Verdict
+from triage.core.jobs.brakes import Quiet
+from triage.core.jobs.identity import JobId
+from triage.core.jobs.life import Happening, Life, follow
+from triage.core.jobs.pace import Pace
+from triage.core.jobs.state import Phase, State
+from triage.errors import StoreError, UsageError
+from triage.files.canary import sing
+from triage.files.joblogs import log_paths
+from triage.schedulers.interface import Details
+from triage.store.actions import Action
+from triage.store.jobs import KnownJob, NewJob, end_job, get_job, remember
+from triage.watch.early import EarlyEnd, Reason
+from triage.watch.ending import CANCELLED, COMPLETED, EARLY, FAILED, UNKNOWN, Ending, ending_of, leave_record
+from triage.watch.events import Event
+from triage.watch.lease import Lease
+from triage.watch.logs import JobLogs
+from triage.watch.options import Options
+from triage.watch.poller import Answer, Question
+from triage.watch.reasons import Quietness, Site, for_failure, for_hang, for_result, time_left
+from triage.watch.results import Open, Proven, Results
+from triage.watch.words import (
+    end_words,
+    estimate_words,
+    outcome_words,
+    progress_words,
+    state_words,
+    verdict_words,
+)
+from triage.watch.world import World
+
+_PROGRESS_EVERY = 300.0
+_STORAGE_EVERY = 30.0
+EXIT_CODES = {COMPLETED: 0, EARLY: 0, FAILED: 10, UNKNOWN: 11, CANCELLED: 12}
+"""As the table of all commands has them (`triage/cli/exitcodes.py`)."""
+LOOK_EVERY = 1.0
+"""Seconds between two looks at logs and results."""
+
+
+@dataclass(slots=True)
+class Watcher:
+    """Follows one job from its first sight to its verdict."""
+
+    world: World
+    job: JobId
+    options: Options
+    origin: str = "watch"
+    life: Life = field(default_factory=Life)
+    known: KnownJob | None = None
+    details: Details | None = None
+    logs: JobLogs | None = None
+    results: Results | None = None
+    early: EarlyEnd | None = None
+    lease: Lease | None = None
+    quiet: Quiet = field(default_factory=Quiet)
+    verdict: Verdict | None = None
+    """The latest."""
+    open: Open | None = None
+    """Why its results do not end it yet."""
+    ending: Ending | None = None
+    """How it ended."""
+    _told_open: str = ""
+    _told_progress: float = 0.0
+    _told_failure: str = ""
+    _told_stall: bool = False
+    _proven: Proven | None = None
+    _storage: tuple[float, bool] = (float("-inf"), False)
+
+    @property
+    def is_over(self) -> bool:
+        return self.ending is not None
+
+    def question(self) -> Question:
+        return Question(self.life, self.known.submitted if self.known is not None else None)
+
+    def pace(self, now: float) -> Pace:
+        end = self.details.sighting.ended if self.details is not None else None
+        left = end - now if end is not None and self.life.phase is Phase.ACTIVE else None
+        acting = self.life.phase is Phase.ENDING or (self.early is not None and self.early.is_under_way)
+        missing = self.life.missing is not None
+        return Pace(max(0.0, now - self.life.changed), left, 0, 0.0, acting or missing)
+
+    def see(self, answer: Answer, now: float) -> None:
+        """Takes what the scheduler said."""
+        if self.is_over:
+            return
+        before = self.life
+        if answer.details is not None:
+            self._learn(answer.details, now)
+        self.life, news = follow(self.life, answer.status, now)
+        for happening in news:
+            self._tell_happening(happening, before, answer, now)
+        if self.life.over is not None:
+            self._conclude(now)
+
+    def tick(self, now: float, site: Site) -> float:
+        """Looks at logs and results, and acts; returns when it wants to look again."""
+        again = now + LOOK_EVERY
+        if self.is_over or self.logs is None or self.life.phase in (Phase.WAITING, Phase.UNKNOWN):
+            return again
+        alive = self.logs.look(now)
+        self._tell_logs(now)
+        self._count_silence(now, alive)
+        found = self._look_at_results(now)
+        if found is not None:
+            again = min(again, found)
+        self._act(now, site)
+        return again
+
+    def _count_silence(self, now: float, alive: bool) -> None:
+        """Silence says something only while the job runs and its logs could be written."""
+        watches = self.options.stall_after is not None or self.options.on_fail
+        running = self.life.status is not None and self.life.status.reading.is_running
+        counts = running and (not watches or self._storage_answers(now))
+        self.quiet = self.quiet.after(now, alive=alive, counts=counts)
+        self.stalls()
+
+    def leave(self) -> None:
+        """Stops watching; the job is left alone."""
+        if self.lease is not None and self.lease.held:
+            self.lease.give_back()
+        if self.known is not None and not self.is_over:
+            self._event("note", "is left alone: nobody watches it now")
+
+    def _learn(self, details: Details, now: float) -> None:
+        """scontrol tells where the logs lie, whose job it is, and what it may use."""
+        self.details = details
+        sighting = details.sighting
+        first = sighting.submitted if not sighting.restarts else None
+        number = remember(self.world.database, NewJob(
+            self.job, self.origin, now, details.uid, first, details.name, details.folder, details.script, details.output,
+            details.error, None, self.options.as_json(),
+        ))  # fmt: skip
+        if self.known is None or self.known.number != number:
+            self.known = get_job(self.world.database, number)
+            self.lease = Lease(self.world, number)
+            self.early = EarlyEnd(self.world, self.known, self.options, self.lease)
+            self.early.resume()
+        if self.logs is None:
+            paths = log_paths(details.output, details.error, self._ids(details), self.options.logs)
+            self.logs = JobLogs(self.job.local, paths, details.output, self.world.analysis, now)
+
+    def _ids(self, details: Details) -> Sequence[str]:
+        return list(
+            dict.fromkeys((self.job.local, str(details.raw if details.raw is not None else self.job.number)))
+        )
+
+    def _tell_happening(self, happening: Happening, before: Life, answer: Answer, now: float) -> None:
+        status = self.life.status
+        match happening:
+            case Happening.FOUND | Happening.CHANGED if status is not None and self.life.over is None:
+                estimate = self.details.sighting.started if self.details is not None and status.phase is Phase.WAITING else None  # fmt: skip
+                kind = "found" if happening is Happening.FOUND else "pending" if status.phase is Phase.WAITING else "state"  # fmt: skip
+                self._event(kind, state_words(status) + estimate_words(estimate, now), state=status.state.value, reason=status.reason, nodes=status.nodes)  # fmt: skip
+            case Happening.FOUND | Happening.CHANGED:
+                pass
+            case Happening.REQUEUED:
+                self._requeued(before)
+            case Happening.STARTED:
+                self._started(now)
+            case Happening.REUSED:
+                self._event("reused", "is another job now: the site has given its id out again; it is not watched any more")  # fmt: skip
+            case Happening.ENDED:
+                if status is not None:
+                    self._event("ended", end_words(status), state=status.state.value)
+            case Happening.LOST:
+                self._event("lost", "is gone, and nobody tells how it ended: squeue does not list it and accounting has no end of it")  # fmt: skip
+            case Happening.SILENT:
+                why = answer.status.because[0] if answer.status.because else "no answer"
+                self._event("scheduler", f"is not known about for now: {why}; it is asked again and nothing is concluded")  # fmt: skip
+            case Happening.BACK:
+                self._event("scheduler", "is known about again: the scheduler answers")
+            case _:
+                assert_never(happening)
+
+    def _requeued(self, before: Life) -> None:
+        """The next attempt may truncate the logs of this one: their ends are kept now."""
+        number = before.attempt.restarts if before.attempt is not None else self.life.requeues - 1
+        kept: list[str] = []
+        if self.logs is not None:
+            self.logs.drain()
+            try:
+                kept = self.logs.keep_tails(number)
+            except OSError as error:
+                self._event("note", f"has logs whose ends could not be kept: {error.strerror}")
+        self._event("requeued", f"was requeued: attempt {number} is over, and it will start again", kept=kept)
+        self.results, self.open = None, None
+
+    def _started(self, now: float) -> None:
+        attempt = self.life.attempt
+        assert attempt is not None
+        if self.details is not None and self.options.artifacts:
+            try:
+                self.results = Results(self.options, self.details, attempt, self.world.clock)
+            except UsageError as error:
+                self._event("note", f"can have no such result: {error}")
+        if attempt.restarts:
+            self._event("attempt", f"runs its attempt {attempt.restarts}", restarts=attempt.restarts)
+            if self.logs is not None:
+                self.logs.new_attempt(attempt.restarts)
+        self.quiet, self._told_stall = Quiet(now), False
+
+    def _tell_logs(self, now: float) -> None:
+        assert self.logs is not None
+        sent = self.early is not None and self.early.was_sent
+        verdict = self.logs.early_verdict(now) if self.life.phase is Phase.ACTIVE and not sent else None
+        if verdict is not None:
+            self.verdict = verdict
+            if verdict.failed and verdict.summary != self._told_failure:
+                self._told_failure = verdict.summary
+                self._event("failure", f"has failed: {verdict_words(verdict)}", verdict=verdict.to_json())
+        progress = self.logs.progress
+        if progress is not None and not 0 <= now - self._told_progress < _PROGRESS_EVERY:
+            self._told_progress = now
+            left = time_left(self.logs.curve)
+            self._event("progress", progress_words(progress, left), iteration=progress.iteration, total=progress.total, left=left)  # fmt: skip
+
+    def _look_at_results(self, now: float) -> float | None:
+        if self.results is None or self.logs is None or (self.early is not None and self.early.is_under_way):
+            return None
+        found, due = self.results.look(now, self.logs.progress)
+        if isinstance(found, Open):
+            self.open = found
+            if found.tell and found.why != self._told_open:
+                self._told_open = found.why
+                self._event("artifact", found.why)
+        elif isinstance(found, Proven) and self.open != Open(""):
+            self.open = Open("")
+            self._event("artifact", f"has its result: {found.result.path} ({found.because})", path=found.result.path, sha256=found.result.digest)  # fmt: skip
+        self._proven = found if isinstance(found, Proven) else None
+        return due
+
+    def _act(self, now: float, site: Site) -> None:
+        """Where there is a reason to end it, or an end that was begun."""
+        if (
+            self.early is None
+            or self.details is None
+            or self.life.attempt is None
+            or self.life.status is None
+        ):
+            return
+        reason = None
+        if not self.early.is_under_way and self.options.cancel and self.life.status.state is State.RUNNING:
+            reason = self._reason(now, site)
+        if reason is not None or self.early.is_under_way:
+            for event in self.early.step(now, self.details, reason):
+                self.world.tell(event)
+
+    def stalls(self) -> bool:
+        """Its logs have been silent for too long."""
+        limit = self.options.stall_after
+        stalled = limit is not None and self.quiet.seconds >= limit
+        if stalled and not self._told_stall:
+            self._event(
+                "stall", f"has shown no progress for {self.quiet.seconds:.0f} s", seconds=self.quiet.seconds
+            )
+        self._told_stall = stalled
+        return stalled
+
+    def _reason(self, now: float, site: Site) -> Reason | None:
+        """A result before a failure before a hang."""
+        assert self.life.attempt is not None
+        assert self.life.status is not None
+        assert self.details is not None
+        attempt, end = self.life.attempt, self._planned_end(now)
+        if self._proven is not None:
+            return for_result(self._proven, attempt, end)
+        if not self.options.on_fail and not (self.options.cancel_hung and self._told_stall):
+            return None
+        quiet = Quietness(
+            self.life.status.state, self.quiet.seconds, self._storage_answers(now), self.details.script, site
+        )
+        if self.options.on_fail and self.verdict is not None:
+            failed = for_failure(self.verdict, attempt, quiet, end)
+            if failed is not None:
+                return failed
+        if self.options.cancel_hung and self.options.stall_after is not None and self._told_stall:
+            return for_hang(self.options.stall_after, self.verdict, attempt, quiet, end)
+        return None
+
+    def _planned_end(self, now: float) -> float | None:
+        """When it would end by itself: by its progress, else by its time limit."""
+        left = time_left(self.logs.curve) if self.logs is not None else None
+        limit = self.details.sighting.ended if self.details is not None else None
+        known = [end for end in (now + left if left is not None else None, limit) if end is not None]
+        return min(known, default=None)
+
+    def _storage_answers(self, now: float) -> bool:
+        """Whether the file system of the logs can be written and read, as of a few seconds ago."""
+        if self.details is None or not self.details.output:
+            return False
+        at, answers = self._storage
+        if not 0 <= now - at < _STORAGE_EVERY:
+            answers = sing(os.path.dirname(self.details.output), self.world.clock) is not None
+            self._storage = (now, answers)
+        return answers
+
+    def _conclude(self, now: float) -> None:
+        """One verdict, in the store, beside the logs, and told."""
+        if self.life.over is Happening.ENDED and self.logs is not None:
+            self.logs.drain()
+        action = None
+        if self.early is not None and self.details is not None:
+            ended = self.life.status.ended if self.life.status is not None else None
+            for event in self.early.close(now, self.details, ended):
+                self.world.tell(event)
+            action = self.early.action
+        logs = (
+            self.logs.verdict() if self.logs is not None and self.life.over is not Happening.REUSED else None
+        )
+        self.ending = ending_of(
+            self.job, self.life, logs, action, self.early.signal if self.early is not None else None
+        )
+        self.verdict = self.ending.verdict
+        self._warn_of_fields()
+        if self.known is not None:
+            self._write_down(now, action)
+        data = {"outcome": self.ending.outcome, "verdict": self.verdict.to_json()}
+        self._event("verdict", outcome_words(self.ending.outcome, self.verdict), **data)
+        if self.lease is not None and self.lease.held:
+            self.lease.give_back()
+
+    def _write_down(self, now: float, action: Action | None) -> None:
+        assert self.known is not None
+        assert self.ending is not None
+        outcome, verdict = self.ending.outcome, self.ending.verdict
+        try:
+            end_job(
+                self.world.database, self.known.number, now, outcome, EXIT_CODES[outcome], verdict.to_json()
+            )
+        except StoreError as error:
+            self._event("store", f"has a verdict that cannot be written down: {error}")
+        if self.life.over is Happening.ENDED:
+            problem = leave_record(self.job, self.known.uid, self.details, self.ending.status, action)
+            if problem is not None:
+                self._event("note", problem)
+
+    def _warn_of_fields(self) -> None:
+        """A condition over fields that never came: most likely they are spelled differently."""
+        if self.results is not None and self.results.missing:
+            there = ", ".join(self.results.fields) or "none"
+            self._event("note", f"ended without {', '.join(self.results.missing)} in its result, which --when needs; its fields were: {there}")  # fmt: skip
+
+    def _event(self, kind: str, message: str, **data: Any) -> None:
+        self.world.tell(Event(self.world.clock(), kind, str(self.job), message, data))
