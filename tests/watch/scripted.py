@@ -142,6 +142,9 @@ class Cluster:
     def message_timeout(self) -> float:
         return 5.0
 
+    def argv(self, request: Request) -> tuple[str, ...]:
+        raise NotImplementedError
+
     def submit(self, request: Request, *, limit: float) -> Outcome:
         raise NotImplementedError
 
