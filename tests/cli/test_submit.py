@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,11 +19,11 @@ from typing import Any
 import jsonschema
 import pytest
 
+from tests.submit.killing import submit_killed_at
 from triage.cli.main import main
 from triage.report.schema import schema_text
 from triage.schedulers.local.store import JobFolder, all_jobs
 
-ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = (
     '#!/bin/bash\n#SBATCH --output=logs/%x-%j.out\n#SBATCH --job-name=demo\necho "$@" >ran-$SLURM_JOB_ID\n'
 )
@@ -177,32 +176,12 @@ def test_state_that_cannot_be_written_submits_nothing(
     assert not (run / "state" / "local").exists()
 
 
-DRIVER = """
-import os, signal, sys
-last, mark, counted = int(sys.argv[1]), sys.argv[2], 0
-STEPS = ("os.mkdir", "os.rename", "os.rmdir", "os.remove", "subprocess.Popen", "fcntl.flock", "shutil.rmtree")
-def hook(event, arguments):
-    global counted
-    writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & 3
-    if (event in STEPS or writes) and mark in str(arguments):
-        counted += 1
-        if counted == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-from triage.cli.main import main
-sys.addaudithook(hook)
-code = main(sys.argv[3:])
-print("steps", counted, file=sys.stderr)
-sys.exit(code)
-"""
-"""Runs the tool and kills it right before the n-th thing that it does to files (of that name) or processes."""
 RECORDED = (5, "submission.json.part")
 """There is a job: the record is opened for the third time, after the draft and the entry, each of which is renamed."""
 
 
 def killed_at(step: int, *words: str, mark: str = "") -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-c", DRIVER, str(step), mark, "submit", *words, "--scheduler", "local"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=60)
+    return submit_killed_at(step, [*words, "--scheduler", "local"], os.environ, Path.cwd(), mark=mark)
 
 
 def alive_or_ended(tmp_path: Path) -> set[int]:
@@ -214,7 +193,7 @@ def test_killed_at_every_step_and_run_again_makes_one_job(run: Path, capsys: Cap
     """Whoever was told the job's id runs the command for a second job; who was not, gets the first."""
     known: set[int] = set()
     found = 0
-    for step in itertools.count(1, 1 if os.environ.get("TRIAGE_SLOW") else 4):
+    for step in itertools.count(1, 1 if os.environ.get("TRIAGE_SLOW") else 6):
         done = killed_at(step, "run.sbatch", "--format", "json")
         if done.returncode == 0:
             break

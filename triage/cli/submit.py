@@ -70,6 +70,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="submit nothing; look for the jobs of interrupted calls (of this source, or of all)",
     )  # fmt: skip
     parser.add_argument(
+        "--patience", metavar="SECONDS", type=_seconds, default=180.0,
+        help="how long a Slurm that takes no jobs is tried (default: 180)",
+    )  # fmt: skip
+    parser.add_argument(
         "--watch", action="store_true", help="follow the job afterwards, as `triage watch` does"
     )
     parser.add_argument("--scheduler", choices=tuple(SCHEDULERS), default="slurm", help="default: slurm")
@@ -80,6 +84,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=tuple(SUBMIT_FORMATS), default="text", help="output format (default: text)"
     )
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds <= 7 * 86400:
+        raise ValueError(text)
+    return seconds
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -211,7 +222,7 @@ def _submit(
     keep(record, draft.text, draft.config)
     entry = begin(state_folder(os.environ), record)
     try:
-        sent = send(scheduler, entry, entry.journal())
+        sent = send(scheduler, entry, arguments.patience)
     except RefusedError as error:
         entry.finish()
         _emit(arguments, replace(told, message=str(error)))

@@ -77,9 +77,10 @@ def keep(record: Record, script: str, config: str | None) -> None:
         ) from error
 
 
-def send(scheduler: Scheduler, entry: Unfinished, journal: Journal) -> Sent:
+def send(scheduler: Scheduler, entry: Unfinished, patience: float) -> Sent:
     """The job of this entry. Raises what `submit_once` raises."""
-    done = submit_once(scheduler, entry.record.request(), journal)
+    journal = entry.journal()
+    done = submit_once(scheduler, entry.record.request(), journal, patience=patience)
     return _found(scheduler, entry, journal, done)
 
 
