@@ -183,10 +183,11 @@ class MiniSlurm:
 
     def _start_database(self) -> None:
         root = self.settings.root
+        (root / "tmp").mkdir()
         made = call(
             ["mariadb-install-db", "--no-defaults", "--user=root", f"--datadir={root}/database", "--skip-test-db",
              "--auth-root-authentication-method=normal", "--innodb-log-file-size=8M"],
-            ENVIRONMENT, timeout=120,
+            {**ENVIRONMENT, "TMPDIR": f"{root}/tmp"}, timeout=120,
         )  # fmt: skip
         if made.returncode != 0:
             raise MiniSlurmError(f"mariadb-install-db: {made.stdout[-1000:]}{made.stderr[-1000:]}")

@@ -112,7 +112,7 @@ def database_arguments(mini: Settings) -> list[str]:
     """MariaDB for one user, without its own accounts and without waiting for the disk."""
     data = mini.root / "database"
     return [
-        "--no-defaults", "--user=root", f"--datadir={data}", f"--socket={mini.root}/database.sock",
+        "--no-defaults", "--user=root", f"--datadir={data}", f"--tmpdir={mini.root}/tmp", f"--socket={mini.root}/database.sock",
         f"--port={mini.database_port}", "--bind-address=127.0.0.1", f"--pid-file={mini.root}/database.pid",
         "--skip-grant-tables", "--skip-networking=0", "--innodb-buffer-pool-size=32M", "--innodb-log-file-size=8M",
         "--innodb-flush-log-at-trx-commit=0", "--innodb-flush-method=nosync", "--innodb-lock-wait-timeout=900",

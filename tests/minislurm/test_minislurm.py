@@ -11,7 +11,7 @@ import pytest
 
 from tests.minislurm import cluster
 from tests.minislurm.cluster import HOSTS, MiniSlurm, missing, start
-from tests.minislurm.config import Settings, slurm_conf
+from tests.minislurm.config import Settings, database_arguments, slurm_conf
 from tests.minislurm.fixture import _refuse
 from tests.minislurm.processes import MiniSlurmError, of_slurm
 
@@ -47,6 +47,12 @@ def test_limits_are_enforced_only_when_asked_for() -> None:
     assert "AccountingStorageEnforce" not in slurm_conf(settings)
     strict = Settings(Path("/x"), "h", ("gpu1",), 1, 2, 3, (4,), enforce=True)
     assert "AccountingStorageEnforce=associations,limits,qos" in slurm_conf(strict)
+
+
+def test_databases_of_two_that_start_at_once_share_no_folder() -> None:
+    """MariaDB names its temporary tables by a process id that repeats."""
+    settings = Settings(Path("/x"), "h", ("gpu1",), 1, 2, 3, (4,))
+    assert "--tmpdir=/x/tmp" in database_arguments(settings)
 
 
 def test_a_machine_without_slurm_skips_and_ci_fails(monkeypatch: pytest.MonkeyPatch) -> None:
