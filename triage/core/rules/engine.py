@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from triage.core.events.model import Event, Exit, Message, Trace
 from triage.core.rules import texts
 from triage.core.rules.model import On, Rule
+from triage.core.rules.names import listed
 from triage.errors import RuleError
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Engine:
         """Ids of rules whose patterns ran out of time again and again, each once; they are skipped from then on."""
         self._strikes: dict[str, int] = {}
         self._compiled: dict[str, Any] = {}
+        self._names: dict[str, frozenset[str] | None] = {}
         self._tables = {on: _Table(_of_kind(ruleset.rules, on)) for on in On}
 
     def match(self, event: Event) -> list[Match]:
@@ -102,13 +104,8 @@ class Engine:
 
     def _on_trace(self, rule: Rule, text: texts.TraceText) -> dict[str, str] | None:
         groups: dict[str, str] = {}
-        if rule.exception:
-            last = text.exception.rpartition(".")[2]
-            if not text.exception or not (
-                self._run(rule, rule.exception, text.exception, whole=True)
-                or self._run(rule, rule.exception, last, whole=True)
-            ):
-                return None
+        if rule.exception and not self._raises(rule, text.exception):
+            return None
         if rule.frame:
             hit = self._run(rule, rule.frame, text.frames)
             if hit is None:
@@ -116,6 +113,18 @@ class Engine:
             groups.update(_groups(hit))
         rest = self._on_text(rule, text.head, text.exception)
         return None if rest is None else groups | rest
+
+    def _raises(self, rule: Rule, exception: str) -> bool:
+        """Whether the whole name or its last part fits."""
+        last = exception.rpartition(".")[2]
+        if rule.exception not in self._names:
+            self._names[rule.exception] = listed(rule.exception)
+        names = self._names[rule.exception]
+        if names is not None:
+            return last in names
+        return bool(exception) and any(
+            self._run(rule, rule.exception, name, whole=True) for name in (exception, last)
+        )
 
     def _on_text(self, rule: Rule, text: str, exception: str) -> dict[str, str] | None:
         groups = {"message": text.removeprefix(f"{exception}: ").partition("\n")[0].strip()}
