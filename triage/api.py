@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from triage.core.analysis import Analysis, Choice
 from triage.core.cause.explain import Explained
@@ -49,7 +48,7 @@ def explain_with_selection(
 ) -> Explained:
     """As `explain`, with the incidents that the verdict was chosen from."""
     collected = _collected(paths)
-    ruleset = load(os.environ, [Path(r) for r in rules])
+    ruleset = load(os.environ, rules)
     analysis = Analysis(ruleset)
     notes = scan(collected.inputs, analysis, progress)
     explained = analysis.explained(_counter(collected.inputs), Choice(attempt, job))
@@ -68,7 +67,7 @@ def explain_why_not(
 ) -> tuple[str, ...]:
     """Why the failure of `rank` is not the root cause, in sentences with `path:line`. Raises as `explain`."""
     collected = _collected(paths)
-    analysis = Analysis(load(os.environ, [Path(r) for r in rules]))
+    analysis = Analysis(load(os.environ, rules))
     scan(collected.inputs, analysis, progress)
     explained = analysis.explained(_counter(collected.inputs), Choice(attempt, job))
     return analysis.say(why_not(explained, rank), _counter(collected.inputs))

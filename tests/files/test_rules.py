@@ -41,9 +41,9 @@ def test_the_user_folder_counts_only_where_it_exists(tmp_path: Path) -> None:
     assert user_folder({}) is None
     assert user_folder({"HOME": str(tmp_path)}) is None
     (tmp_path / ".config" / "triage" / "rules").mkdir(parents=True)
-    assert user_folder({"HOME": str(tmp_path)}) == tmp_path / ".config" / "triage" / "rules"
+    assert user_folder({"HOME": str(tmp_path)}) == str(tmp_path / ".config" / "triage" / "rules")
     assert user_folder({"HOME": str(tmp_path), "XDG_CONFIG_HOME": "/nowhere"}) is None
 
 
 def test_the_shipped_folder_holds_the_taxonomy() -> None:
-    assert (shipped_folder() / "taxonomy.toml").is_file()
+    assert (Path(shipped_folder()) / "taxonomy.toml").is_file()

@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from triage.cli.exitcodes import ExitCode
@@ -34,9 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shower = actions.add_parser("show", help="all that a rule says")
     shower.add_argument("id", metavar="ID", help="for example oom/cuda")
     checker = actions.add_parser("check", help="every mistake of the rules in a folder")
-    checker.add_argument(
-        "folder", metavar="DIR", nargs="?", type=Path, help="default: shipped and your own rules"
-    )
+    checker.add_argument("folder", metavar="DIR", nargs="?", help="default: shipped and your own rules")
     tester = actions.add_parser("test", help="run the examples of a rule, or of all, against the whole set")
     tester.add_argument("id", metavar="ID", nargs="?", help="default: all rules")
     for action in (lister, shower, checker, tester):
@@ -44,7 +41,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             action.add_argument(
                 "--rules",
                 metavar="DIR",
-                type=Path,
                 action="append",
                 default=[],
                 help="a folder with more rules",
@@ -56,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Runs one action; exit code 2 when rules are wrong."""
     if arguments.action == "check":
         return _check(arguments.folder, arguments.format)
-    ruleset = load(os.environ, arguments.rules, examples=True)
+    ruleset = load(os.environ, arguments.rules, examples=arguments.action != "list")
     if arguments.action == "list":
         return _list(ruleset, arguments.category, arguments.format)
     if arguments.action == "show":
@@ -105,7 +101,7 @@ def _show(rule: Rule, form: str) -> int:
     return int(ExitCode.OK)
 
 
-def _check(folder: Path | None, form: str) -> int:
+def _check(folder: str | None, form: str) -> int:
     shipped = parse(read_folder(shipped_folder()))
     remarks: list[Remark] = []
     count = 0

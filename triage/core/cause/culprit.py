@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from triage.core.cause.collectives import find_culprit
 from triage.core.cause.groups import Sizes
 from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.joblog import JobLog, Reason
+from triage.core.cause.outcome import Blame
 from triage.core.cause.peers import common_peer, group_of
 from triage.core.cause.situation import RankError, RankExit, Seen, Situation
 
@@ -19,18 +19,6 @@ _CLOSED = re.compile(
     r"[Cc]losed|reset by peer|Broken pipe|refused|remote peer|remote process exited|network error|ncclRemoteError",
     re.ASCII,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Blame:
-    """The silent culprit; rank and node None where the evidence does not single one out."""
-
-    rank: int | None
-    node: str | None
-    ranks: tuple[int, ...] = ()
-    attribution: str = "none"
-    confident: bool = False
-    reasons: tuple[Reason, ...] = ()
 
 
 def culprit_of(job: JobLog, symptoms: Sequence[Incident]) -> Blame:

@@ -1,15 +1,16 @@
-"""From the selection to its outcome: a failure, an end, or none."""
+"""From the selection to its outcome: a failure, an end, or none.
+
+The search for a silent rank is a dozen modules, imported when collectives are all that failed.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 
-from triage.core.cause.culprit import Blame, culprit_of
 from triage.core.cause.incident import Incident
 from triage.core.cause.joblog import JobLog, Reason, ResolvedExit
-from triage.core.cause.outcome import Outcome, alike, spokesman
+from triage.core.cause.outcome import Blame, Outcome, alike, spokesman
 from triage.core.cause.rootcause import Selection
-from triage.core.cause.silent import collective
 from triage.core.cause.timeline import Timeline
 from triage.core.cause.unexplained import cut_off, swallowed, unknown_exit
 from triage.core.events.model import Message, Trace
@@ -40,6 +41,8 @@ def outcome_of(job: JobLog, selection: Selection) -> Outcome:
     if root.category in KILLERS and root.rule.scheduler:
         return _killed(job, selection, root)
     if root.role is Role.DOWNSTREAM:
+        from triage.core.cause.silent import collective
+
         return collective(job, selection, root)
     return Outcome(
         failed=True,
@@ -165,6 +168,8 @@ def _killed(job: JobLog, selection: Selection, root: Incident) -> Outcome:
     rule = job.ruleset.get(rule_id) or root.rule
     blame = None
     if category == "hang":
+        from triage.core.cause.culprit import culprit_of
+
         blame = _who_stayed(job) or culprit_of(job, (*selection.downstream, *selection.unexplained))
         blame = blame if blame.rank is not None else None
     return Outcome(

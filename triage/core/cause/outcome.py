@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from triage.core.cause.culprit import Blame
 from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.joblog import Reason
 from triage.core.cause.rootcause import Selection
@@ -14,7 +13,21 @@ from triage.core.rules.model import Rule
 
 
 @dataclass(frozen=True, slots=True)
+class Blame:
+    """The silent culprit; rank and node None where the evidence does not single one out."""
+
+    rank: int | None
+    node: str | None
+    ranks: tuple[int, ...] = ()
+    attribution: str = "none"
+    confident: bool = False
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
+    """What `judge.outcome_of` decides of one attempt."""
+
     failed: bool
     category: str
     ended: bool

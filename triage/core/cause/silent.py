@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from triage.core.cause.clock import Bounds
-from triage.core.cause.culprit import Blame, culprit_of
+from triage.core.cause.culprit import culprit_of
 from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.joblog import JobLog, Reason, ResolvedExit
-from triage.core.cause.outcome import Outcome, spokesman
+from triage.core.cause.outcome import Blame, Outcome, spokesman
 from triage.core.cause.rootcause import Selection
 from triage.core.cause.unexplained import bare, swallowed, unknown_exit
 from triage.core.cause.where import Where

@@ -264,10 +264,10 @@ def _pair(text: str | None) -> tuple[int | None, int | None]:
 
 def _stamp(text: str | None) -> Stamp | None:
     """`2026-12-01_10:03:07`, local time of the agent's node in whole seconds."""
-    if text is None:
+    if text is None or len(text) != len("2026-12-01_10:03:07"):
         return None
     try:
-        moment = datetime.strptime(text, "%Y-%m-%d_%H:%M:%S").replace(tzinfo=UTC)
+        moment = datetime.fromisoformat(text.replace("_", "T")).replace(tzinfo=UTC)
     except ValueError:
         return None
     return Stamp(text=text, seconds=moment.timestamp(), resolution=1.0)

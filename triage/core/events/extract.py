@@ -20,7 +20,6 @@ from triage.core.events.arguments import artifact_sizes, extract_facts
 from triage.core.events.attempts import extract_marks
 from triage.core.events.collectives import extract_collectives
 from triage.core.events.elastic import extract_elastic
-from triage.core.events.embedded import trace_from_error_file
 from triage.core.events.exits import extract_exits
 from triage.core.events.hosts import extract_hosts
 from triage.core.events.messages import last_words, message_of, messages_of
@@ -66,6 +65,8 @@ def events_of(index: int, regions: Iterable[Region]) -> list[Event]:
 
 def error_file_event(index: int, text: str) -> Trace | None:
     """The traceback in torchrun's `error.json`."""
+    from triage.core.events.embedded import trace_from_error_file
+
     return trace_from_error_file(text, index, len(text.encode()))
 
 

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from triage.core.events.codes import Key
-from triage.core.events.weave import Piece
+from triage.core.events.weave import Budget, Piece
 
 MAX_STACKS = 64
 MAX_FRAMES = 4_000
 BEAM = 1_000
-
-
-@dataclass(slots=True)
-class Budget:
-    """States that searches in one stream may still look at; a hostile stream must not cost more."""
-
-    left: int = 600_000
 
 
 def common_path(cut: Sequence[Piece], budget: Budget) -> list[Key] | None:

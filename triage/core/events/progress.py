@@ -8,7 +8,6 @@ fairseq progress_bar.py, mlperf_logging/mllog.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field, replace
@@ -353,6 +352,8 @@ def _mllog(text: str) -> _Reading | None:
 
 def _mllog_values(text: str) -> tuple[dict[str, float], int | None]:
     """Numbers of `value` and `metadata`, and the step if one is given (`step_num`)."""
+    import json
+
     try:
         entry = json.loads(text) if len(text) <= _LIMIT else {}
     except (ValueError, RecursionError):

@@ -1,4 +1,7 @@
-"""Finds every Python traceback in the records of one stream."""
+"""Finds every Python traceback in the records of one stream.
+
+Readers of rare forms (boxes, escaped text, woven lines) are imported when their first words are met.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,13 @@ from bisect import bisect_left
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
-from triage.core.events import boxes, faulthandler
+from triage.core.events import faulthandler
 from triage.core.events.chain import Parsed, Reader
-from triage.core.events.embedded import find_escaped, trace_from_error_file
 from triage.core.events.frames import GROUP_HEADER_RE, HEADER, SUMMARY_RE, Lines, frame_at, indent_of
 from triage.core.events.model import Interval, Link, Span, Trace
-from triage.core.events.parallel import Budget
-from triage.core.events.untangle import untangle
-from triage.core.events.weave import Zone, zone_at
+from triage.core.events.weave import Budget, Zone, zone_at
 from triage.core.lazy import lazy
 from triage.core.logs.record import Record, Stamp, Tags
-
-__all__ = ["extract_traces", "trace_from_error_file"]
 
 MAX_WOVEN = 30_000
 """Lines of woven zones that are untangled in one stream; the rest is read as if one process had written it."""
@@ -130,13 +128,8 @@ def _one(state: _Stream, index: int, text: str, traces: list[Trace]) -> int:
     """Reads what starts at `index`, if anything does, and returns the index to go on from."""
     if GROUP_HEADER_RE.match(text) or HEADER in text:
         return _plain(state, index, traces, headless=False)
-    if "Traceback (most" in text and boxes.starts(text):
-        box = boxes.read_boxes(state.lines, index, state.lines.kinds[index])
-        label = _before(state, index)
-        covered = [*range(label.first, box.end)]
-        more = {"style": "rich", "label": label.label, "complete": box.complete, "logged": label.logged}
-        traces.append(state.event(covered, box.links, box.exception_line, **more))
-        return max(box.end, index + 1)
+    if "Traceback (most" in text and (end := _box(state, index, text, traces)):
+        return end
     if faulthandler.starts(text):
         dump = faulthandler.read_dump(state.lines.texts, index)
         traces.append(state.event([*range(index, dump.end)], [dump.link], index, style="faulthandler"))
@@ -146,6 +139,20 @@ def _one(state: _Stream, index: int, text: str, traces: list[Trace]) -> int:
     if "RemoteTraceback:" in text and _REMOTE_RE.match(text):
         return _plain(state, index, traces, headless=True)
     return index + 1
+
+
+def _box(state: _Stream, index: int, text: str, traces: list[Trace]) -> int:
+    """Reads the box of rich that starts at `index` and returns its end; 0 where none does."""
+    from triage.core.events import boxes
+
+    if not boxes.starts(text):
+        return 0
+    box = boxes.read_boxes(state.lines, index, state.lines.kinds[index])
+    label = _before(state, index)
+    covered = [*range(label.first, box.end)]
+    more = {"style": "rich", "label": label.label, "complete": box.complete, "logged": label.logged}
+    traces.append(state.event(covered, box.links, box.exception_line, **more))
+    return max(box.end, index + 1)
 
 
 def _plain(state: _Stream, index: int, traces: list[Trace], *, headless: bool) -> int:
@@ -296,6 +303,8 @@ def _call_stack(lines: Lines, index: int) -> int:
 
 def _escaped(state: _Stream, index: int) -> list[Trace]:
     """A traceback quoted in one line of text; only an error's own record says that it is one."""
+    from triage.core.events.embedded import find_escaped
+
     found = find_escaped(state.records[index].text)
     if found is None or not found.parsed.links:
         return []
@@ -305,6 +314,8 @@ def _escaped(state: _Stream, index: int) -> list[Trace]:
 
 
 def _woven(state: _Stream, zone: Zone) -> list[Trace]:
+    from triage.core.events.untangle import untangle
+
     traces = []
     for strand in untangle(state.lines, zone, state.budget):
         more = {"complete": strand.link.exception is not None, "woven": True}

@@ -13,9 +13,9 @@ from triage.core.events.chain import MAX_BYTES
 from triage.core.events.codes import Key, learn_codes
 from triage.core.events.frames import FrameStack, Lines
 from triage.core.events.model import Frame, Link
-from triage.core.events.parallel import Budget, common_path
+from triage.core.events.parallel import common_path
 from triage.core.events.raised import Raised, Raises
-from triage.core.events.weave import Piece, Zone, pieces
+from triage.core.events.weave import Budget, Piece, Zone, pieces
 from triage.core.events.weaver import Strand, Weaver
 
 

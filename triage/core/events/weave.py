@@ -31,6 +31,13 @@ MAX_ZONE = 20_000
 _SHORTEST = 6
 
 
+@dataclass(slots=True)
+class Budget:
+    """States that searches in one stream may still look at; a hostile stream must not cost more."""
+
+    left: int = 600_000
+
+
 @dataclass(frozen=True, slots=True)
 class Zone:
     """Lines `[start, end)` in which tracebacks stand close together."""

@@ -17,9 +17,8 @@ from typing import NamedTuple
 
 from triage.core.events.codes import Key, calls, constructs, nearness
 from triage.core.events.model import Link
-from triage.core.events.parallel import Budget
 from triage.core.events.raised import Raised
-from triage.core.events.weave import Piece
+from triage.core.events.weave import Budget, Piece
 from triage.core.lazy import lazy
 
 MAX_OPEN = 64
