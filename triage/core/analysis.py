@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from triage.core.cause.attempts import Attempt, decide, split_attempts
 from triage.core.cause.explain import Explained, explain_attempt
@@ -23,6 +23,7 @@ from triage.core.logs.regions import LARGEST, Anchors, Region, RegionFinder
 from triage.core.logs.source import Source
 from triage.core.rules.engine import Engine
 from triage.core.rules.ruleset import RuleSet
+from triage.core.values import dataclass
 
 LineNumbers = Callable[[int, Sequence[int]], Sequence[int]]
 """(source index, byte offsets) -> 1-based line numbers."""

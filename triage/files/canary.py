@@ -6,7 +6,8 @@ import contextlib
 import os
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from triage.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ import os
 import re
 import stat
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from triage.core.script.site import Site
+from triage.core.values import dataclass
 
 _NODE_LOCAL = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/local", "/localscratch", "/local_scratch", "/scratch.local", "/scratch_local")  # fmt: skip
 """Folders that each machine has of its own: that one is not here, or holds no such entry, says nothing of a node."""

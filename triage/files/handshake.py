@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from dataclasses import dataclass
 
 from triage.core.jobs.handshake import MARKER, REQUEST, Started, read_marker, request_text, run_folder
+from triage.core.values import dataclass
 
 _ATTEMPT = re.compile(r"attempt-(\d{1,5})", re.A)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import BinaryIO
 
 from triage.core.cause.verdict import Skipped
 from triage.core.logs.source import Source
+from triage.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

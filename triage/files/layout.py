@@ -9,9 +9,10 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from triage.core.logs.source import Source
+from triage.core.values import dataclass
 from triage.files.hosts import looks_like_host, may_be_host
 from triage.files.sniff import is_artifact
 

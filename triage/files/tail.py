@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from triage.core.analysis import Analysis, Choice, SourceFeed
 from triage.core.cause.explain import Explained
 from triage.core.cause.verdict import Skipped, Verdict
 from triage.core.events.model import Progress
 from triage.core.live import is_telling, newest_progress
+from triage.core.values import dataclass
 from triage.errors import InputError
 from triage.files.follow import Followed
 from triage.files.inputs import Input

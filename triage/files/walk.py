@@ -8,11 +8,12 @@ import stat
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import BinaryIO
 
 from triage.core.cause.verdict import Skipped
 from triage.core.logs.source import Source
+from triage.core.values import dataclass
 from triage.errors import InputError
 from triage.files import sniff
 from triage.files.inputs import Collected, Input

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from triage.core.megatron.finding import Finding, Severity
 from triage.core.script.holes import readable
+from triage.core.values import dataclass
 from triage.report.mask import one_line, safe
 
 

@@ -6,13 +6,13 @@ import enum
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from triage.core.jobs.identity import JobId
 from triage.core.jobs.witness import JobStatus
 from triage.core.megatron.finding import Finding
+from triage.core.values import dataclass
 from triage.report.check import finding_objects
 from triage.report.mask import one_line, safe
 

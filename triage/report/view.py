@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from triage.core.cause.verdict import Downstream, Evidence, FrameView, Verdict
+from triage.core.values import dataclass
 from triage.report.mask import one_line, safe
 from triage.report.ranges import of_ranks
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -17,6 +16,7 @@ from triage.core.jobs.identity import JobId
 from triage.core.jobs.submission import Looked, Outcome
 from triage.core.jobs.witness import JobStatus, Sighting
 from triage.core.script.site import Site
+from triage.core.values import dataclass
 from triage.errors import UsageError
 
 

@@ -9,7 +9,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from triage.core.values import dataclass
 
 CAP = 64 * 1024 * 1024
 """Most bytes that are read of a command's output; a queue of a hundred thousand jobs has less."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from triage.core.jobs.attempt import Attempt
 from triage.core.jobs.cancel import Cause, Stage
+from triage.core.values import dataclass
 from triage.store.database import Database
 
 

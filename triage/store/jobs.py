@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from triage.core.jobs.identity import JobId, parse_job
+from triage.core.values import dataclass
 from triage.errors import StoreError
 from triage.store.database import Database
 

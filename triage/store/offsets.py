@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from triage.core.values import dataclass
 from triage.store.database import Database
 
 

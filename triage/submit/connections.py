@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import assert_never
 
 from triage.core.megatron.connections import NAME, Need, need
 from triage.core.megatron.launch import Launch, Unresolved, Word, arguments
+from triage.core.values import dataclass
 from triage.submit.config import Config
 from triage.submit.quoting import Quoted
 

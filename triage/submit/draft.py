@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from triage.core.script.case import Script
+from triage.core.values import dataclass
 from triage.schedulers.interface import Scheduler
 from triage.submit.logs import Logs, logs_of
 from triage.submit.record import Record, digest_of

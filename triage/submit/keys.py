@@ -4,8 +4,8 @@ and the documentation are made from this table."""
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 
+from triage.core.values import dataclass
 from triage.submit.config import ContainerKind, Launcher
 
 FILE_NAME = "triage.toml"

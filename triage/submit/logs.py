@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
 
 from triage.core.script.case import Script
+from triage.core.values import dataclass
 
 _EARLY = re.compile(r"%(%|\d*[xu])")
 """Patterns that are known before there is a job: its name and its user."""

@@ -6,7 +6,9 @@ import contextlib
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from triage.core.values import dataclass
 
 Path = tuple[str, ...]
 """Keys from the outside in; an element of a list by its number."""

@@ -6,8 +6,8 @@ import difflib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from triage.core.values import dataclass
 from triage.errors import ConfigError
 from triage.submit.build import build
 from triage.submit.config import Layer, Origin, Settings

@@ -7,11 +7,11 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from triage.core.jobs.identity import JobId, parse_job
+from triage.core.values import dataclass
 from triage.errors import StoreError
 from triage.schedulers.interface import Request
 

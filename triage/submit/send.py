@@ -6,7 +6,6 @@ import dataclasses
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from triage.core.jobs.identity import JobId
@@ -14,6 +13,7 @@ from triage.core.jobs.pending import never_starts
 from triage.core.jobs.state import Phase
 from triage.core.jobs.submission import Done
 from triage.core.jobs.witness import JobStatus
+from triage.core.values import dataclass
 from triage.errors import RefusedError, SchedulerError, StoreError
 from triage.schedulers.interface import Scheduler
 from triage.schedulers.once import Journal, recover, submit_once

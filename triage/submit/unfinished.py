@@ -11,9 +11,9 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from triage.core.values import dataclass
 from triage.errors import StoreError
 from triage.schedulers.once import Journal
 from triage.submit.record import FILE_NAME, Record, read_record, write_record

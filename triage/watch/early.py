@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, assert_never
 
 from triage.core.jobs.attempt import Attempt, attempt_of
@@ -12,6 +12,7 @@ from triage.core.jobs.cancel import Abandon, Act, Cause, Fresh, Refuse, Situatio
 from triage.core.jobs.dependents import harmed_by_cancel
 from triage.core.jobs.state import Phase
 from triage.core.jobs.witness import Program, Witness, merge
+from triage.core.values import dataclass
 from triage.errors import SchedulerError, StoreError
 from triage.files.handshake import Marked, marked_attempts, request_end
 from triage.files.records import write_record

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from triage.core.cause.record import Record, read_record, with_record, without_logs
 from triage.core.cause.verdict import Verdict
@@ -12,6 +11,7 @@ from triage.core.jobs.identity import JobId
 from triage.core.jobs.life import Happening, Life
 from triage.core.jobs.state import State
 from triage.core.jobs.witness import JobStatus
+from triage.core.values import dataclass
 from triage.files.records import write_record
 from triage.schedulers.interface import Details
 from triage.store.actions import Action

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from triage.core.values import dataclass
 
 SCHEMA = "triage.event/1"
 KINDS = (

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from triage.core.jobs.artifact import Target, parse_target
 from triage.core.jobs.cancel import Cause
 from triage.core.jobs.expression import When, parse_when
+from triage.core.values import dataclass
 
 GRACE: Mapping[Cause, float] = {Cause.ARTIFACT: 0.0, Cause.FAILURE: 60.0, Cause.HANG: 60.0}
 """Seconds between a decision and the act, unless `--grace` says another number."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, TypeVar
 
 from triage.core.jobs.identity import JobId
 from triage.core.jobs.life import Life, enriched, worth_details
 from triage.core.jobs.witness import JobStatus, Program, Witness, merge
+from triage.core.values import dataclass
 from triage.errors import SchedulerError
 from triage.schedulers.interface import Details, Scheduler
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from triage.core.cause.verdict import Verdict
 from triage.core.events.model import Progress
@@ -13,6 +12,7 @@ from triage.core.jobs.attempt import Attempt
 from triage.core.jobs.brakes import Stall, brake
 from triage.core.jobs.cancel import Cause
 from triage.core.jobs.state import State
+from triage.core.values import dataclass
 from triage.watch.early import Reason
 from triage.watch.record import evidence_of
 from triage.watch.results import Proven

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from triage.core.events.model import Progress
 from triage.core.jobs.artifact import Complete, Kind, NotYet, Target
 from triage.core.jobs.attempt import Attempt
 from triage.core.jobs.expression import fields_of
 from triage.core.jobs.ownership import Claim, Foreign, Own, Unproven, owner
+from triage.core.values import dataclass
 from triage.files.artifacts import Observer, expand
 from triage.files.canary import Canary, sing
 from triage.files.handshake import marked_attempts

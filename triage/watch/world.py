@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from triage.core.analysis import Analysis
+from triage.core.values import dataclass
 from triage.schedulers.interface import Scheduler
 from triage.store.database import Database
 from triage.watch.events import Tell

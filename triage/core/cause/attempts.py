@@ -5,13 +5,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from triage.core.cause.keeper import Kept
 from triage.core.events.model import Facts, Mark, Progress, Trace
 from triage.core.logs.source import Source
 from triage.core.rules.model import Role
+from triage.core.values import dataclass
 from triage.errors import InputError
 
 if TYPE_CHECKING:

@@ -7,12 +7,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from triage.core.events.model import Event, Interval, Message
 from triage.core.logs.record import Stamp
 from triage.core.logs.stamp import parse_stamp
+from triage.core.values import dataclass
 
 SKEW = 2.0
 """Seconds by which clocks of two nodes may disagree."""

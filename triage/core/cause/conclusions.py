@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from triage.core.cause.groups import Group, Groups
 from triage.core.cause.ranges import fold
 from triage.core.cause.situation import Seen
+from triage.core.values import dataclass
 
 _TRANSPORT = (
     "ncclRemoteError", "remote process exited", "network error", "ncclSystemError", "unhandled system error",

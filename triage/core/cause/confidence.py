@@ -4,13 +4,13 @@ explained."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from triage.core.cause.outcome import Outcome
 from triage.core.cause.rootcause import Selection
 from triage.core.cause.verdict import Root
 from triage.core.events.model import Trace
 from triage.core.rules.model import FALLBACK, SUGGESTIVE, WEAK
+from triage.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from triage.core.cause.situation import Seen, Situation
+from triage.core.values import dataclass
 
 _INTERFACE = re.compile(r"[-.](?:ib|hsn|eth|opa|roce|data|bond|mgmt)\d*$")
 _CLOUD = re.compile(r"^ip-(\d{1,3})-(\d{1,3})-(\d{1,3})-(\d{1,3})$")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from triage.core.cause.attempts import Attempt
 from triage.core.cause.build import build_verdict
@@ -23,6 +22,7 @@ from triage.core.events.model import Collective, Event, Exit, Facts, Message, Pr
 from triage.core.logs.record import Stamp
 from triage.core.logs.source import Source
 from triage.core.rules.ruleset import RuleSet
+from triage.core.values import dataclass
 
 _PID = re.compile(r"\bpid=(\d{1,10})\b")
 

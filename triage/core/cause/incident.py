@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from triage.core.cause.clock import SKEW, Bounds
 from triage.core.cause.where import Where
 from triage.core.events.model import Event, Exit, Link, Message, Trace
 from triage.core.rules.model import Role, Rule
 from triage.core.rules.texts import of_exit
+from triage.core.values import dataclass
 
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{8,}\b|\d+")
 

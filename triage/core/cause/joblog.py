@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from triage.core.cause.clock import Bounds, Clock
@@ -13,6 +12,7 @@ from triage.core.cause.where import Where, World
 from triage.core.events.model import Collective, Exit, Trace, Words
 from triage.core.logs.source import Source
 from triage.core.rules.ruleset import RuleSet
+from triage.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

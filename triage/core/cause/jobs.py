@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from triage.core.cause.keeper import Keeper
 from triage.core.logs.source import Source
+from triage.core.values import dataclass
 from triage.errors import InputError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from triage.core.cause.clock import dated
@@ -13,6 +13,7 @@ from triage.core.cause.deciding import deciding
 from triage.core.events.model import Collective, Event, Exit, Facts, Mark, Message, Progress, Trace, Words
 from triage.core.logs.record import Stamp, Tags
 from triage.core.rules.engine import Engine, Match
+from triage.core.values import dataclass
 
 ALIKE = 4
 """Of events that differ only in numbers, this many first ones of a process are kept, and the last."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from triage.core.cause.clock import SKEW
 from triage.core.cause.edges import explains
@@ -19,6 +19,7 @@ from triage.core.cause.joblog import JobLog, Reason
 from triage.core.cause.symptom import earliest
 from triage.core.events.model import Exit, Message, Trace
 from triage.core.rules.model import FALLBACK, WEAK, Role
+from triage.core.values import dataclass
 
 ABORT = 6
 ENDING = frozenset({9, 15})

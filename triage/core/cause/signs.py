@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from triage.core.events.model import Progress
+from triage.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

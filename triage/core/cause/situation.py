@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from triage.core.cause.groups import Sizes
 from triage.core.events.model import Collective
+from triage.core.values import dataclass
 
 MAX_PER_NODE = 1024
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 from triage.core.cause.groups import is_default
@@ -12,6 +12,7 @@ from triage.core.cause.launched import spoken_through
 from triage.core.events.model import Collective, Event, Exit, Facts
 from triage.core.logs.record import Tags
 from triage.core.logs.source import Source
+from triage.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from triage.core.events.chain import Parsed, Reader
@@ -12,6 +11,7 @@ from triage.core.events.frames import HEADER, Lines, exception_at
 from triage.core.events.model import Interval, Link, Span, Trace
 from triage.core.lazy import lazy
 from triage.core.logs.record import Stamp
+from triage.core.values import dataclass
 
 MAX_TEXT = 1 << 20
 _ESCAPED = HEADER + "\\n"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from triage.core.events.frames import FrameStack
 from triage.core.events.model import Frame, Link
 from triage.core.lazy import lazy
+from triage.core.values import dataclass
 
 # CPython Python/traceback.c: _Py_DumpTracebackThreads, write_thread_id, dump_frame
 FATAL_RE = lazy(r"Fatal Python error: (?P<what>.*)|(?P<timeout>Timeout \([\d:.]+\)!)")

@@ -6,10 +6,11 @@ import builtins
 import re
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from triage.core.events.model import Frame
 from triage.core.lazy import lazy
+from triage.core.values import dataclass
 
 HEADER = "Traceback (most recent call last):"
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from triage.core.logs.record import NO_TAGS, Stamp, Tags
+from triage.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 from triage.core.events import faulthandler
 from triage.core.events.chain import Parsed, Reader
@@ -16,6 +16,7 @@ from triage.core.events.model import Interval, Link, Span, Trace
 from triage.core.events.weave import Budget, Zone, zone_at
 from triage.core.lazy import lazy
 from triage.core.logs.record import Record, Stamp, Tags
+from triage.core.values import dataclass
 
 MAX_WOVEN = 30_000
 """Lines of woven zones that are untangled in one stream; the rest is read as if one process had written it."""

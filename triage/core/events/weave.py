@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from triage.core.events.frames import (
     FRAME_RE,
@@ -21,6 +20,7 @@ from triage.core.events.frames import (
     separator_at,
 )
 from triage.core.lazy import lazy
+from triage.core.values import dataclass
 
 _PIECE_RE = lazy(re.escape(HEADER) + "|" + FRAME_RE.pattern)
 _GROUP_RE = lazy(r"\s*(?:\|(?: |\Z)|\+[- ])")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from triage.core.events.model import Link
 from triage.core.events.raised import Raised
 from triage.core.events.weave import Budget, Piece
 from triage.core.lazy import lazy
+from triage.core.values import dataclass
 
 MAX_OPEN = 64
 WIDTH = 48

@@ -10,9 +10,9 @@ import enum
 import hashlib
 import json
 import re
-from dataclasses import dataclass
 from typing import Any, assert_never
 
+from triage.core.values import dataclass
 from triage.errors import UsageError
 
 LARGEST = 16 << 20

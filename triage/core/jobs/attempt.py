@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 
 from triage.core.jobs.witness import JobStatus
+from triage.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from triage.core.jobs.state import State
+from triage.core.values import dataclass
 
 MOST_CANCELS = 2
 PERIOD = 600.0

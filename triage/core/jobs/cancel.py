@@ -7,9 +7,9 @@ again, and only if the same attempt still runs it is asked to end. Whatever is n
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 
 from triage.core.jobs.attempt import Attempt, Succession, succession
+from triage.core.values import dataclass
 
 REPEAT = 30.0
 """Seconds after which an act whose outcome is unknown may be repeated."""

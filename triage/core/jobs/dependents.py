@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from triage.core.jobs.identity import JobId
+from triage.core.values import dataclass
 
 _HARMED = frozenset({"afterok", "afternotok", "aftercorr"})
 """After a cancelled job the first and the last wait for ever, the second starts."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, assert_never
 
+from triage.core.values import dataclass
 from triage.errors import UsageError
 
 MOST = 2000

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
+
+from triage.core.values import dataclass
 
 MARKER = "started"
 """File in the attempt's folder that the script writes first of all."""

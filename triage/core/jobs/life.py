@@ -7,11 +7,12 @@ ever tells it, it stays UNKNOWN.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from triage.core.jobs.attempt import Attempt, Succession, attempt_of, succession
 from triage.core.jobs.state import Phase
 from triage.core.jobs.witness import JobStatus
+from triage.core.values import dataclass
 
 PATIENCE = 90.0
 """Seconds that accounting gets to tell the end of a job that the controller no longer knows."""

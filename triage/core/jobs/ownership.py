@@ -6,10 +6,9 @@ newer than a start marker of the job's only attempt. Clocks decide only where no
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from triage.core.jobs.artifact import Complete, Kind
 from triage.core.jobs.attempt import Attempt
+from triage.core.values import dataclass
 
 _JOB_KEYS = ("job_id", "slurm_job_id", "SLURM_JOB_ID")
 _RESTART_KEYS = ("restart", "restarts", "triage_attempt")

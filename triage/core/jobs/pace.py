@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from triage.core.values import dataclass
 
 SHORTEST = 2.0
 LONGEST = 60.0

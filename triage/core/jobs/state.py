@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass
+
+from triage.core.values import dataclass
 
 
 class State(enum.Enum):

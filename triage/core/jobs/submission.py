@@ -7,9 +7,10 @@ two complete looks, far enough apart, have not found the first one's token; and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from triage.core.jobs.identity import JobId
+from triage.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import ahocorasick_rs
 
 from triage.core.logs.alike import Alike, trace_end
 from triage.core.logs.anchors import ANCHORS, EXITS, FRAME, HEADER, PROGRESS, SIZES
+from triage.core.values import dataclass
 
 BLOCK = 1 << 20
 HEAD = 16 << 10

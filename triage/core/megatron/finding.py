@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from triage.core.megatron.launch import Launch
+from triage.core.values import dataclass
 
 
 class Severity(enum.Enum):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from triage.core.megatron.options import FLAGS, LISTS
+from triage.core.values import dataclass
 
 
 class Unknown(enum.Enum):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from triage.core.megatron.launch import Launch, Unresolved
+from triage.core.values import dataclass
 
 TP = "--tensor-model-parallel-size"
 PP = "--pipeline-model-parallel-size"

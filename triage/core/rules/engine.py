@@ -8,13 +8,14 @@ and is the prefilter's oracle.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from triage.core.events.model import Event, Exit, Message, Trace
 from triage.core.rules import texts
 from triage.core.rules.model import On, Rule
 from triage.core.rules.names import listed
+from triage.core.values import dataclass
 from triage.errors import RuleError
 
 if TYPE_CHECKING:

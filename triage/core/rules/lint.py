@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from triage.core.events.model import Event, Exit, Message, Span, Trace
@@ -17,6 +17,7 @@ from triage.core.rules.engine import Engine
 from triage.core.rules.keylines import KeyLines
 from triage.core.rules.model import Example, On, Role, Rule
 from triage.core.rules.ruleset import RuleSet
+from triage.core.values import dataclass
 
 CHECK_TIMEOUT_S = 1.0
 

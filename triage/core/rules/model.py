@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from triage.core.values import dataclass
 
 FALLBACK = 5
 """Rules of this specificity or less say only that something failed."""

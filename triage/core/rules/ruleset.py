@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from triage.core.rules.model import On, Rule
+from triage.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

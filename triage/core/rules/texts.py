@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from triage.core.events.model import Exit, Frame, Link
+from triage.core.values import dataclass
 
 MAX_TEXT = 16 * 1024
 """Characters of an event that rules look at."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from triage.core.script.directives import Directives
 from triage.core.script.slurm_options import Option
+from triage.core.values import dataclass
 
 _COUNT = re.compile(r"(\d{1,9})([kKmM]?)")
 _GPU_NAME = re.compile(

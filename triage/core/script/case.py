@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from triage.core.megatron.finding import Finding, Severity
 from triage.core.script.allocation import Allocation
@@ -12,6 +11,7 @@ from triage.core.script.directives import Directives
 from triage.core.script.facts import Facts
 from triage.core.script.holes import Holes
 from triage.core.script.launches import Run
+from triage.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from triage.core.script.state import Field
 from triage.core.script.wrappers import Wrapper
+from triage.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ backslashes join; an unquoted `#` ends the line wherever it stands; the last one
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from triage.core.script.slurm_options import SBATCH_LONG, SBATCH_SHORT, Option, read_options
 from triage.core.script.state import Field
+from triage.core.values import dataclass
 
 _MAGIC = ("#SBATCH", "#SLURM")
 _SEPARATOR = re.compile(r"(?:packjob|hetjob)(?=\s|$)", re.I)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from triage.core.script.holes import known
 from triage.core.script.state import Field
+from triage.core.values import dataclass
 
 
 class Launcher(enum.Enum):

@@ -6,7 +6,6 @@ Only text already in the script and the meaning of Slurm's own answers are used;
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from triage.core.script.arithmetic import arithmetic, number
 from triage.core.script.holes import (
@@ -19,6 +18,7 @@ from triage.core.script.holes import (
     known,
     symbols,
 )
+from triage.core.values import dataclass
 
 _MOST = 64
 _HOST_FILTERS = frozenset(

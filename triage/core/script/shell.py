@@ -7,8 +7,6 @@ nothing that was known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from triage.core.script.allocation import Allocation
 from triage.core.script.command import Command
 from triage.core.script.flow import Flow
@@ -17,6 +15,7 @@ from triage.core.script.limits import SCRIPT, Budget, Exhausted
 from triage.core.script.parse import parse
 from triage.core.script.run import simple
 from triage.core.script.state import State
+from triage.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from triage.core.script.state import Field
+from triage.core.values import dataclass
 
 
 class Argument(enum.Enum):

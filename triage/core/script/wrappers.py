@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from triage.core.script.slurm_options import SRUN_LONG, SRUN_SHORT, Option, read_options
 from triage.core.script.state import Field
+from triage.core.values import dataclass
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import PurePath
 from typing import Any
 
@@ -11,6 +11,7 @@ from triage.core.script.allocation import count, gpu_request, minutes, node_coun
 from triage.core.script.directives import read_directives
 from triage.core.script.slurm_options import SBATCH_LONG, SBATCH_SHORT, Option, read_options
 from triage.core.script.state import Field
+from triage.core.values import dataclass
 from triage.schedulers.local.nodes import MOST
 
 _NOT_HERE = {

@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO
 
@@ -24,6 +24,7 @@ from triage.core.events.ranges import expand_hosts
 from triage.core.script.allocation import count, node_count
 from triage.core.script.slurm_options import PLUGINS, SRUN_LONG, SRUN_SHORT, Option, read_options
 from triage.core.script.state import Field
+from triage.core.values import dataclass
 from triage.schedulers.local.variables import file_name, is_per_task, spread, step_variables
 
 _KILL_WAIT = 5.0

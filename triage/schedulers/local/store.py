@@ -6,11 +6,11 @@ import fcntl
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from triage.core.folders import state_folder
+from triage.core.values import dataclass
 from triage.errors import SchedulerError, StoreError
 
 

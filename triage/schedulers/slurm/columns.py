@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any, get_type_hints
 
 from triage.core.jobs.identity import JobId, parse_job
 from triage.core.jobs.state import Reading, read_state
 from triage.core.jobs.witness import Exit
+from triage.core.values import dataclass
 
 _NONE = frozenset({"", "N/A", "None", "Unknown", "(null)", "NONE", "None assigned", "n/a"})
 _EXIT = re.compile(r"(\d{1,10}):(\d{1,3})", re.ASCII)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from triage.core.jobs.dependents import Waiting
@@ -15,6 +14,7 @@ from triage.core.jobs.identity import JobId, parse_job
 from triage.core.jobs.state import State, read_state
 from triage.core.jobs.witness import Sighting
 from triage.core.script.site import Partition
+from triage.core.values import dataclass
 from triage.schedulers.interface import Details
 from triage.schedulers.slurm.columns import (
     AccountRow,

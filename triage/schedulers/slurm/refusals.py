@@ -7,9 +7,9 @@ can have arrived decides whether it may be sent again: only a failed connection 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from triage.core.jobs.submission import Accepted, Lost, NotSent, Outcome, Refused
+from triage.core.values import dataclass
 from triage.errors import SchedulerError
 from triage.schedulers.process import Answer
 from triage.schedulers.slurm.parse import read_submitted

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from triage.core.logs.record import NO_TAGS, Stamp, Tags
+from triage.core.values import dataclass
 
 
 class Stripped(NamedTuple):

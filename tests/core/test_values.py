@@ -1,0 +1,139 @@
+"""Quick dataclasses behave as those of the standard library: the same classes made by both."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from collections.abc import Callable
+from dataclasses import field, replace
+from typing import Any
+
+import pytest
+
+from triage.core import values
+
+
+def classes(dataclass: Callable[..., Any]) -> tuple[Any, Any, Any, Any]:
+    @dataclass(frozen=True, slots=True)
+    class Empty:
+        """Nothing."""
+
+    @dataclass(frozen=True, slots=True)
+    class One:
+        only: float
+
+    @dataclass(frozen=True, slots=True)
+    class Base:
+        """Two fields."""
+
+        name: str
+        number: int = 3
+
+        @property
+        def doubled(self) -> int:
+            return 2 * self.number
+
+    @dataclass(frozen=True, slots=True)
+    class Derived(Base):
+        number: int = 4
+        items: dict[str, int] = field(default_factory=dict)
+        held: str = field(default="", compare=False)
+        hidden: str = field(default="", repr=False)
+
+    return Empty, One, Base, Derived
+
+
+QUICK, STANDARD = classes(values.dataclass), classes(dataclasses.dataclass)
+ARGUMENTS: tuple[tuple[int, tuple[object, ...], dict[str, object]], ...] = (
+    (0, (), {}),
+    (1, (1.5,), {}),
+    (2, ("a",), {}),
+    (2, ("a", 7), {}),
+    (2, (), {"number": 1, "name": "b"}),
+    (3, ("a",), {}),
+    (3, ("a", 5, {"x": 1}), {"held": "h", "hidden": "s"}),
+    (1, (), {}),
+    (2, (), {}),
+    (2, ("a", 1, 2), {}),
+    (2, ("a",), {"other": 1}),
+    (0, (1,), {}),
+)
+
+
+def outcome(make: Callable[[], Any]) -> object:
+    try:
+        made = make()
+    except TypeError:
+        return TypeError
+    return (repr(made), dataclasses.asdict(made), getattr(made, "doubled", None))
+
+
+@pytest.mark.parametrize(("which", "given", "named"), ARGUMENTS)
+def test_instances_are_made_and_shown_alike(
+    which: int, given: tuple[object, ...], named: dict[str, object]
+) -> None:
+    quick, standard = QUICK[which], STANDARD[which]
+    assert outcome(lambda: quick(*given, **named)) == outcome(lambda: standard(*given, **named))
+    assert [f.name for f in dataclasses.fields(quick)] == [f.name for f in dataclasses.fields(standard)]
+    assert quick.__match_args__ == standard.__match_args__
+    assert quick.__slots__ == standard.__slots__
+
+
+@pytest.mark.parametrize("made", [QUICK, STANDARD], ids=["quick", "standard"])
+def test_equal_values_of_one_class_are_equal_and_hash_alike(made: tuple[Any, Any, Any, Any]) -> None:
+    empty, one, base, derived = made
+    nan = float("nan")
+    assert empty() == empty()
+    assert one(nan) == one(nan)
+    assert one(1.0) != one(2.0)
+    assert hash(base("a", 3)) == hash(base("a"))
+    assert base("a", 4) != derived("a", 4)
+    assert derived("a", held="x") == derived("a", held="y")
+    assert derived("a", hidden="x") != derived("a", hidden="y")
+    assert base("a") != "a"
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(derived("a"))
+
+
+@pytest.mark.parametrize("made", [QUICK, STANDARD], ids=["quick", "standard"])
+def test_a_value_is_changed_by_replace_only(made: tuple[Any, Any, Any, Any]) -> None:
+    value = made[2]("a")
+    assert replace(value, number=9).number == 9
+    changes: tuple[Callable[[], object], ...] = (
+        lambda: setattr(value, "number", 9),
+        lambda: setattr(value, "new", 1),
+        lambda: delattr(value, "name"),
+    )
+    for change in changes:
+        with pytest.raises((dataclasses.FrozenInstanceError, TypeError)):
+            change()
+    assert value == made[2]("a")
+
+
+def test_each_instance_gets_a_dict_of_its_own() -> None:
+    derived = QUICK[3]
+    assert derived("a").items is not derived("b").items
+
+
+@values.dataclass(frozen=True, slots=True)
+class Outside:
+    """At the module's level, where pickle finds it."""
+
+    name: str
+    numbers: tuple[int, ...] = ()
+
+
+def test_a_value_is_copied_and_pickled() -> None:
+    value = Outside("a", (1, 2))
+    assert pickle.loads(pickle.dumps(value)) == copy.deepcopy(value) == copy.copy(value) == value
+
+
+def test_other_dataclasses_are_those_of_the_standard_library() -> None:
+    @values.dataclass(slots=True)
+    class Mutable:
+        number: int = 1
+
+    one = Mutable()
+    one.number = 2
+    assert one == Mutable(2)
