@@ -18,6 +18,7 @@ from triage.core.cause.keeper import Keeper, Kept
 from triage.core.cause.places import Places
 from triage.core.cause.verdict import Scanned, Verdict
 from triage.core.events.extract import artifact_event, error_file_event, events_of
+from triage.core.events.manifest import manifest_of
 from triage.core.events.model import Event
 from triage.core.logs.regions import LARGEST, Anchors, Region, RegionFinder
 from triage.core.logs.source import Source
@@ -34,6 +35,7 @@ WHOLE_LIMIT = 4 << 20
 _WHOLE: dict[str, Callable[[int, str], Event | None]] = {
     "error-file": error_file_event,
     "artifact": artifact_event,
+    "manifest": manifest_of,
 }
 """Kinds of sources that are one piece of JSON, and what they say."""
 
@@ -113,7 +115,7 @@ class SourceFeed:
         if self._whole is not None:
             text = b"".join(self._whole).decode("utf-8", "replace")
             event = _WHOLE[self.source.kind](self.index, text)
-            if event is not None or self.source.kind == "artifact":
+            if event is not None or self.source.kind != "error-file":
                 self.keeper.add([event] if event is not None else [])
                 return
         self._read()

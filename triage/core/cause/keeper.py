@@ -10,7 +10,18 @@ from functools import lru_cache
 
 from triage.core.cause.clock import dated
 from triage.core.cause.deciding import deciding
-from triage.core.events.model import Collective, Event, Exit, Facts, Mark, Message, Progress, Trace, Words
+from triage.core.events.model import (
+    Collective,
+    Event,
+    Exit,
+    Facts,
+    Manifest,
+    Mark,
+    Message,
+    Progress,
+    Trace,
+    Words,
+)
 from triage.core.logs.record import Stamp, Tags
 from triage.core.rules.engine import Engine, Match
 from triage.core.values import dataclass
@@ -132,6 +143,8 @@ def _key(event: Event, match: Match | None) -> object:
             event.op,
             event.ranks,
         )
+    if isinstance(event, Manifest):
+        return Manifest
     if isinstance(event, Facts):
         return (Facts, event.origin, tuple(sorted(event.values.items())))
     if isinstance(event, Mark):
