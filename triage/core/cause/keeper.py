@@ -52,7 +52,7 @@ class Keeper:
     tags: set[Tags] = field(default_factory=set)
     """Every different writer seen."""
     stamps: deque[Stamp] = field(default_factory=lambda: deque(maxlen=STAMPS_KEPT))
-    """The latest stamps that are not UTC, of whatever lines."""
+    """The latest stamps, of whatever lines."""
     _writer: Tags | None = None
     """Of the latest event: most have the same tags as the one before."""
     _first: dict[object, list[Kept]] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class Keeper:
             self._writer = event.tags
             self.tags.add(_of_process(event.tags))
         at = event.when.at
-        if at is not None and at.seconds is not None and not at.utc:
+        if at is not None and at.seconds is not None:
             self.stamps.append(at)
 
     def _keep(self, key: object, kept: Kept) -> None:
