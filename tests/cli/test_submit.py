@@ -23,6 +23,8 @@ from tests.submit.killing import submit_killed_at
 from triage.cli.main import main
 from triage.report.schema import schema_text
 from triage.schedulers.local.store import JobFolder, all_jobs
+from triage.store.database import Database
+from triage.store.jobs import all_jobs as all_known
 
 SCRIPT = (
     '#!/bin/bash\n#SBATCH --output=logs/%x-%j.out\n#SBATCH --job-name=demo\necho "$@" >ran-$SLURM_JOB_ID\n'
@@ -71,6 +73,28 @@ def test_job_runs_with_its_arguments_and_all_is_kept_beside_its_logs(run: Path, 
     assert told["record"]["arguments"] == ["--lr", "a b"]
     assert told["log"] == str(run / "logs" / "demo-1.out")
     assert list((run.parent / "state" / "submissions").iterdir()) == []
+
+
+def test_job_is_remembered_for_those_who_watch_it(run: Path, capsys: Capture) -> None:
+    _, told = submit(capsys, "run.sbatch")
+    (known,) = all_known(Database(str(run.parent / "state")))
+    assert (str(known.job), known.origin, known.token) == ("1", "submit", told["record"]["token"])
+    assert (known.name, known.output) == ("demo", told["log"])
+
+
+def test_store_that_cannot_be_used_loses_no_job(run: Path, capsys: Capture) -> None:
+    (run.parent / "state").mkdir()
+    (run.parent / "state" / "triage.sqlite").write_text("no database" * 100)
+    assert main(["submit", "run.sbatch", "--scheduler", "local"]) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("submitted job 1\n")
+    assert "not in the store" in told.err
+
+
+def test_watch_follows_the_job_to_its_end(run: Path, capsys: Capture) -> None:
+    (run / "run.sbatch").write_text(SCRIPT + "exit 3\n")
+    assert main(["submit", "run.sbatch", "--scheduler", "local", "--watch"]) in (10, 11)
+    assert capsys.readouterr().out.startswith("submitted job 1\n")
 
 
 def test_same_command_twice_is_two_jobs(run: Path, capsys: Capture) -> None:

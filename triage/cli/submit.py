@@ -14,9 +14,10 @@ from triage.cli.exitcodes import ExitCode
 from triage.cli.output import emit, tell
 from triage.cli.preflight import ask_site, findings_here, findings_of_config_here, open_script
 from triage.core.folders import state_folder
+from triage.core.jobs.identity import JobId
 from triage.core.megatron.finding import Finding, Severity
 from triage.core.script.site import Site
-from triage.errors import InputError, RefusedError, SchedulerError, UsageError
+from triage.errors import InputError, RefusedError, SchedulerError, StoreError, UsageError
 from triage.files.facts import NotAScript, read_mounts
 from triage.report.check import Checked, CheckOptions, counted, finding_lines
 from triage.report.submit import SUBMIT_FORMATS, Outcome, Submission
@@ -261,14 +262,38 @@ def _report(
         outcome, record.source, message, job, sent.others, sent.status, never, log, to_json(record),
         str(record.path), findings,
     ))  # fmt: skip
+    trouble = _remember(record, job, log)
     entry.finish()
-    for trouble in sent.troubles:
-        tell(trouble)
+    for sentence in (*sent.troubles, *trouble):
+        tell(sentence)
     for other in sent.others:
         tell(f"job {other} carries the same token, which must not happen: look at both, and cancel one")
     if never is not None:
         tell(f"job {job} will not start by itself: {never}")
-    return _watch()(["watch", str(job)]) if arguments.watch else ExitCode.OK
+    if not arguments.watch:
+        return ExitCode.OK
+    artifacts = [word for path in record.artifacts for word in ("--artifact", path)]
+    return _watch()(["watch", str(job), "--scheduler", record.scheduler, *artifacts])
+
+
+def _remember(record: Record, job: JobId, log: str) -> list[str]:
+    """In the store, for `triage watch`. The record beside the logs holds the same: what fails here is only told."""
+    from triage.cli.state import open_store
+    from triage.store.jobs import NewJob, remember
+
+    new = NewJob(
+        job, "submit", time.time(), os.getuid(), record.submitted, record.name, record.folder, record.script, log,
+        record.error or log, record.token, {"artifacts": list(record.artifacts)} if record.artifacts else {},
+    )  # fmt: skip
+    try:
+        database = open_store(os.environ)
+        try:
+            remember(database, new)
+        finally:
+            database.close()
+    except StoreError as error:
+        return [f"the job is not in the store: {error}"]
+    return []
 
 
 def _resume(arguments: argparse.Namespace) -> int:
