@@ -134,9 +134,9 @@ def write_many(folder: Path, count: int, size: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     rng = random.Random(4096)
     block = _block(rng)
-    text = _of_rank(_filled(block, 1), 0)
+    start = _filled(block, 1)[:size]
     for rank in range(count):
-        end = _end(rank, block.steps + 1)
+        text, end = _of_rank(start, rank), _end(rank, block.steps + 1)
         room = max(0, size - len(end))
         cut = text.rfind(b"\n", 0, room) + 1
         (folder / f"gpt-{JOB}-gpu{rank // GPUS:04d}-rank{rank}.out").write_bytes(text[:cut] + end)

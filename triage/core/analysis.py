@@ -18,7 +18,6 @@ from triage.core.cause.keeper import Keeper, Kept
 from triage.core.cause.places import Places
 from triage.core.cause.verdict import Scanned, Verdict
 from triage.core.events.extract import artifact_event, error_file_event, events_of
-from triage.core.events.manifest import manifest_of
 from triage.core.events.model import Event
 from triage.core.logs.regions import LARGEST, Anchors, Region, RegionFinder
 from triage.core.logs.source import Source
@@ -35,7 +34,6 @@ WHOLE_LIMIT = 4 << 20
 _WHOLE: dict[str, Callable[[int, str], Event | None]] = {
     "error-file": error_file_event,
     "artifact": artifact_event,
-    "manifest": manifest_of,
 }
 """Kinds of sources that are one piece of JSON, and what they say."""
 
@@ -63,6 +61,10 @@ class NaiveFinder:
         return [Region(0, data)] if data else []
 
 
+_SPENT = NaiveFinder()
+"""Stands for the finder of a closed feed: a call may have a hundred thousand of them."""
+
+
 class SourceFeed:
     """One source's way from bytes to kept events."""
 
@@ -82,17 +84,12 @@ class SourceFeed:
         self._whole: list[bytes] | None = [] if source.kind in _WHOLE else None
         self._ended: SourceFeed | None = None
         """A copy that was closed when this one had the same size."""
-
-    @property
-    def size(self) -> int:
-        return self._finder.size
-
-    @property
-    def passed_over(self) -> int:
-        """Places that were only counted, because too many were alike."""
-        return self._finder.passed_over
+        self.size = 0
+        self.passed_over = 0
+        """Places that were only counted, because too many were alike; known when it is closed."""
 
     def feed(self, data: bytes) -> None:
+        self.size += len(data)
         self._finder.feed(data)
         if self._whole is not None and self.size <= WHOLE_LIMIT:
             self._whole.append(data)
@@ -112,13 +109,17 @@ class SourceFeed:
 
     def close(self) -> None:
         self._finder.close()
+        event = None
         if self._whole is not None:
             text = b"".join(self._whole).decode("utf-8", "replace")
             event = _WHOLE[self.source.kind](self.index, text)
-            if event is not None or self.source.kind != "error-file":
-                self.keeper.add([event] if event is not None else [])
-                return
-        self._read()
+        if event is not None:
+            self.keeper.add([event])
+        elif self.source.kind != "artifact":
+            self._read()
+        self.keeper.close()
+        self.passed_over = self._finder.passed_over
+        self._finder, self._whole = _SPENT, None
 
     def _read(self) -> None:
         batch: list[Region] = []

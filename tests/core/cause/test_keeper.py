@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support import engine
-from triage.core.cause.keeper import ALIKE, KINDS, STEPS_KEPT, Keeper
+from triage.core.cause.keeper import ALIKE, KINDS, STAMPS_KEPT, STEPS_KEPT, Keeper
 from triage.core.events.model import Exit, Interval, Link, Message, Progress, Span, Trace
 from triage.core.logs.record import Stamp, Tags
 
@@ -44,6 +44,17 @@ def test_ever_new_failures_do_not_grow_without_bound() -> None:
     assert places[-1] == KINDS + 499
 
 
+def test_a_closed_source_says_what_the_open_one_said_and_keeps_the_latest_stamps() -> None:
+    kept = keeper()
+    stamped = (Interval(at=Stamp(str(n), float(n))) for n in range(STAMPS_KEPT + 44))
+    kept.add(Progress(Span(0, n, n + 1), when=when, iteration=n) for n, when in enumerate(stamped))
+    kept.add(trace(10_000 * n, f"sample {n} is broken") for n in range(50))
+    before = list(kept.kept())
+    kept.close()
+    assert list(kept.kept()) == before
+    assert [stamp.text for stamp in kept.stamps] == [str(n) for n in range(44, STAMPS_KEPT + 44)]
+
+
 def test_of_iterations_the_last_ones_are_kept() -> None:
     kept = keeper()
     kept.add(Progress(Span(0, n, n + 1), iteration=n) for n in range(10_000))
@@ -67,11 +78,11 @@ def test_a_python_warning_is_no_failure_whatever_its_words() -> None:
     assert [k.deciding and k.deciding.rule.id for k in kept.kept()] == ["timeout/time-limit"]
 
 
-def test_the_latest_stamps_are_remembered_of_either_axis() -> None:
+def test_the_latest_stamp_ignores_utc_ones() -> None:
     kept = keeper()
     kept.add([Message(Span(0, 0, 5), when=Interval(at=Stamp("local", 10.0)), text="a")])
     kept.add([Message(Span(0, 9, 12), when=Interval(at=Stamp("utc", 99.0, utc=True)), text="b")])
-    assert [stamp.text for stamp in kept.stamps] == ["local", "utc"]
+    assert [stamp.text for stamp in kept.stamps] == ["local"]
 
 
 def test_a_cause_in_the_chain_decides_over_the_symptom_that_wraps_it() -> None:

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from functools import lru_cache
 
 from triage.core.cause.clock import dated
 from triage.core.cause.deciding import deciding
-from triage.core.events.model import (
-    Collective,
-    Event,
-    Exit,
-    Facts,
-    Manifest,
-    Mark,
-    Message,
-    Progress,
-    Trace,
-    Words,
-)
+from triage.core.events.model import Collective, Event, Exit, Facts, Mark, Message, Progress, Trace, Words
 from triage.core.logs.record import Stamp, Tags
 from triage.core.rules.engine import Engine, Match
 from triage.core.values import dataclass
@@ -44,20 +32,21 @@ class Kept:
     deciding: Match | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class Keeper:
     """The events of one source, bounded."""
 
     engine: Engine
     tags: set[Tags] = field(default_factory=set)
     """Every different writer seen."""
-    stamps: deque[Stamp] = field(default_factory=lambda: deque(maxlen=STAMPS_KEPT))
-    """The latest stamps, of whatever lines."""
+    stamps: list[Stamp] = field(default_factory=list)
+    """The latest stamps that are not UTC, of whatever lines."""
     _writer: Tags | None = None
     """Of the latest event: most have the same tags as the one before."""
     _first: dict[object, list[Kept]] = field(default_factory=dict)
     _last: dict[object, Kept] = field(default_factory=dict)
     _steps: list[Progress] = field(default_factory=list)
+    _closed: tuple[Kept, ...] | None = None
 
     def copy(self) -> Keeper:
         """The same state, independent of this one; events are values and are shared."""
@@ -65,7 +54,7 @@ class Keeper:
         return Keeper(
             self.engine,
             set(self.tags),
-            deque(self.stamps, STAMPS_KEPT),
+            list(self.stamps),
             self._writer,
             first,
             dict(self._last),
@@ -86,8 +75,16 @@ class Keeper:
                 continue
             self._keep(_key(event, match), Kept(event, match))
 
-    def kept(self) -> list[Kept]:
+    def close(self) -> None:
+        """Nothing more comes, and what tells alike events apart is let go: a call may have a hundred thousand sources."""
+        self._closed = tuple(self.kept())
+        self._first, self._last, self._steps = {}, {}, []
+        self.stamps = self.stamps[-STAMPS_KEPT:]
+
+    def kept(self) -> Sequence[Kept]:
         """In the order of their place in the source."""
+        if self._closed is not None:
+            return self._closed
         found = [k for group in self._first.values() for k in group]
         found.extend(self._last.values())
         found.extend(Kept(step) for step in self._steps)
@@ -98,8 +95,10 @@ class Keeper:
             self._writer = event.tags
             self.tags.add(_of_process(event.tags))
         at = event.when.at
-        if at is not None and at.seconds is not None:
+        if at is not None and at.seconds is not None and not at.utc:
             self.stamps.append(at)
+            if len(self.stamps) > 2 * STAMPS_KEPT:
+                self.stamps[: len(self.stamps) - STAMPS_KEPT] = []
 
     def _keep(self, key: object, kept: Kept) -> None:
         group = self._first.get(key)
@@ -143,8 +142,6 @@ def _key(event: Event, match: Match | None) -> object:
             event.op,
             event.ranks,
         )
-    if isinstance(event, Manifest):
-        return Manifest
     if isinstance(event, Facts):
         return (Facts, event.origin, tuple(sorted(event.values.items())))
     if isinstance(event, Mark):

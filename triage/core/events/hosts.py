@@ -43,7 +43,7 @@ WORDS = (
 """One of these stands in every line that is read, but for those that begin with the word host or node."""
 _LONGEST = 65_536
 _LIST = 10_000
-_FIRST = frozenset("hHnN")
+_FIRST = frozenset({"host", "node"})
 
 
 def extract_hosts(stream: Sequence[Record], source: int, worth: Container[int] | None = None) -> list[Facts]:
@@ -52,7 +52,7 @@ def extract_hosts(stream: Sequence[Record], source: int, worth: Container[int] |
     found: list[Facts] = []
     for record in stream:
         text = record.text
-        if worth is not None and record.offset not in worth and text[:1] not in _FIRST:
+        if worth is not None and record.offset not in worth and text[:4].lower() not in _FIRST:
             continue
         if "global_rank_mapping=" in text and len(text) <= _LONGEST:
             found.extend(_mapping(record, source))
