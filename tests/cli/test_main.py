@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 import triage
@@ -22,6 +23,7 @@ from triage.cli.exitcodes import ExitCode, of_error
 from triage.cli.main import COMMANDS, main
 from triage.core.cause.verdict import Evidence, Root, Verdict
 from triage.report import FORMATS
+from triage.report.schema import schema_text
 
 OOM = Verdict(
     failed=True,
@@ -129,6 +131,25 @@ def test_why_not_prints_the_answer_without_terminal_control(
     assert main(["explain", "logs", "--why-not", "3"]) == 0
     assert capsys.readouterr().out == "rank 3 came later\nand its error is downstream\n"
     assert api.calls[0][1]["rank"] == 3
+
+
+def test_why_not_as_json_is_what_its_schema_says(fake: Fake, capsys: pytest.CaptureFixture[str]) -> None:
+    fake(OOM)
+    assert main(["explain", "logs", "--why-not", "3", "--format", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    jsonschema.validate(data, json.loads(schema_text("why-not")))
+    assert data["reasons"] == ["rank 3 came later", "and its error is downstream"]
+
+
+@pytest.mark.parametrize(
+    ("name", "begin"), [("markdown", "### Why not rank 3\n\n- rank 3"), ("github", "::notice title=")]
+)
+def test_why_not_follows_the_other_formats_too(
+    name: str, begin: str, fake: Fake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake(OOM)
+    main(["explain", "logs", "--why-not", "3", "--format", name])
+    assert capsys.readouterr().out.startswith(begin)
 
 
 def test_output_file_is_written_whole_and_nothing_is_printed(

@@ -68,8 +68,6 @@ def run(arguments: argparse.Namespace) -> int:
     gc.disable()  # a short run that makes millions of values and no cycles: looking for some costs a fifth of it
     from triage import api
     from triage.report import FORMATS, Options, view_of
-    from triage.report.mask import safe
-    from triage.report.text import wrapped
 
     _refuse_own_output(arguments.paths, arguments.output)
     bar = ProgressBar(sys.stderr, time.monotonic)
@@ -82,9 +80,10 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         bar.close()
     if arguments.why_not is not None:
+        from triage.report.whynot import WHY_NOT
+
         width = arguments.width or terminal_width()
-        lines = (part for sentence in answer for part in wrapped(safe(sentence), width))
-        emit("".join(f"{line}\n" for line in lines), arguments.output)
+        emit(WHY_NOT[arguments.format](arguments.why_not, answer, width), arguments.output)
         return 0
     code = of_verdict(verdict)
     to_file = arguments.output not in (None, "-")

@@ -13,6 +13,7 @@ SCHEMAS: Mapping[str, str] = MappingProxyType(
         "check": "check-1.schema.json",
         "submit": "submit-1.schema.json",
         "verdict": "verdict-1.schema.json",
+        "why-not": "why-not-1.schema.json",
     }
 )
 """Name on the command line -> file."""
