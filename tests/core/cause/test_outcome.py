@@ -225,6 +225,14 @@ def test_the_end_of_training_is_an_end() -> None:
     assert (found.failed, found.ended, found.confidence) == (False, True, "high")
 
 
+def test_a_result_line_without_a_result_is_no_success() -> None:
+    """MLPerf's run_and_time.sh writes it at its end, whatever came before."""
+    found = run("+ ret_code=0", "RESULT,DLRM,,")
+    assert (found.category, found.confidence, found.ended) == ("unknown", "low", True)
+    assert run(steps(1, 5), DONE, "RESULT,DLRM,,").category == "none"
+    assert run("+ ret_code=0", "RESULT,IMAGE_CLASSIFICATION,,3514,,2023-05-08 12:45:17 PM").category == "none"
+
+
 @pytest.mark.parametrize(
     "told", [launcher_died((2, 1, 70), (0, -15, 68)), "srun: error: gpu1: task 2: Exited with exit code 3"]
 )

@@ -12,7 +12,7 @@ from triage.core.cause.joblog import JobLog, Reason, ResolvedExit
 from triage.core.cause.outcome import Blame, Outcome, alike, spokesman
 from triage.core.cause.rootcause import Selection
 from triage.core.cause.timeline import Timeline
-from triage.core.cause.unexplained import cut_off, swallowed, unknown_exit
+from triage.core.cause.unexplained import cut_off, swallowed, unknown_exit, without_result
 from triage.core.events.model import Message, Trace
 from triage.core.lazy import lazy
 from triage.core.rules.model import On, Role
@@ -93,6 +93,8 @@ def _no_root(job: JobLog, selection: Selection) -> Outcome:
             False, "none", True, unexplained=(), reasons=(Reason(text, places), *selection.reasons),
             summary="no failure: training finished",
         )  # fmt: skip
+    if empty := without_result(job, selection):
+        return empty
     if launched := next(
         (i for i in left if i.role is Role.TEARDOWN and isinstance(i.first.event, Trace)), None
     ):

@@ -9,6 +9,7 @@ from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.joblog import JobLog, Reason, ResolvedExit
 from triage.core.cause.outcome import Outcome, spokesman
 from triage.core.cause.rootcause import Selection
+from triage.core.events.model import Message
 from triage.core.rules.model import On, Role, Rule
 
 
@@ -72,6 +73,32 @@ def cut_off(job: JobLog, selection: Selection) -> Outcome | None:
             advice=job.ruleset.get("python/no-word"),
         )
     return None
+
+
+def without_result(job: JobLog, selection: Selection) -> Outcome | None:
+    """The job's script came to its end and has no result to tell, and no training was seen to finish."""
+    told = next((s.progress for s in reversed(job.timeline.signs) if s.progress.kind == "no-result"), None)
+    if told is None:
+        return None
+    rule = Rule("unknown/no-result", "unknown", "a run without a result", Role.ROOT, On.CONCLUSION, ())
+    line = Message(told.span, told.tags, told.when, "the script's result line is empty")
+    where = job.world.resolve(job.sources[told.span.source], told.span.source, told.tags)
+    return Outcome(
+        True,
+        "unknown",
+        True,
+        occurrence=Occurrence(line, rule, None, {}, where, Bounds()),
+        unexplained=selection.unexplained,
+        reasons=(
+            Reason(
+                "the script wrote its result line without a result ({0}), and no training was seen to finish",
+                ((told.span.source, told.span.first),),
+            ),
+            *selection.reasons,
+        ),
+        summary="the run ended without a result; the logs do not show why",
+        advice=job.ruleset.get("python/no-word"),
+    )
 
 
 def swallowed(selection: Selection, root: Incident) -> Outcome:

@@ -105,7 +105,7 @@ class Progress(Event):
     values: Mapping[str, float] = field(default_factory=dict)
     """`lm loss`, `elapsed_ms`, `global_batch_size` ... where printed."""
     kind: str = "iteration"
-    """`iteration`, `done` (`[after training is done]`), `saving`, `saved`, `loading`, `loaded`, `start`, `eval`, `exiting`, `success` (MLLOG run_stop status success), `aborted`."""
+    """`iteration`, `done` (`[after training is done]`), `saving`, `saved`, `loading`, `loaded`, `start`, `eval`, `exiting`, `success` (MLLOG run_stop status success), `aborted`, `no-result` (MLPerf's script ends without a result)."""
     form: str = ""
     """Which program's wording it is: `megatron`, `mllog`, `bar` (tqdm), `epoch` (a count inside an epoch) ..."""
 

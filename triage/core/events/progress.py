@@ -152,10 +152,11 @@ _ANNOUNCED: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
     ("done", lazy(r"^\W*(?:\w+ \| )*done training in [\d.]+ seconds")),
+    ("no-result", lazy(r"^RESULT,\w{1,60},,\s*$")),
 )
 _ANNOUNCED_LITERALS = (
     "training is done", "start of training step", "exiting program", "checkpoint", "loss at ", "results at ",
-    "Evaluating ", "Trainer.fit", "raining completed", "raining done", "raining finished", "raining is ", "raining complete", "done training", "success count",
+    "Evaluating ", "Trainer.fit", "raining completed", "raining done", "raining finished", "raining is ", "raining complete", "done training", "success count", "RESULT,",
 )  # fmt: skip
 
 

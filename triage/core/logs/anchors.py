@@ -48,7 +48,7 @@ SIZES: tuple[str, ...] = (
 
 PROGRESS: tuple[str, ...] = (
     "iteration", "step", "'loss'", "it/s", "s/it", "poch", "[batch=", ":::MLL", "%|", "checkpoint", "valuating", " loss at ",
-    "results at ", "raining", "oss: ", "oss = ", "/sec", "Iter ",
+    "results at ", "raining", "oss: ", "oss = ", "/sec", "Iter ", "RESULT,",
 )  # fmt: skip
 """Words of lines that show progress; the last such lines of a stream are read."""
 
