@@ -121,19 +121,18 @@ def _counted(kept: Sequence[Kept], source: int, offsets: list[int]) -> list[int]
         for k in kept
         if k.event.span.source == source and isinstance(k.event, Trace | Progress)
     )
+    told = min(
+        (k.event.span.first for k in kept if k.event.span.source == source and k.deciding), default=None
+    )
     counted: list[int] = []
     last = -1
     for offset in sorted(offsets):
         if bisect_right(content, offset) > bisect_right(content, last) or (
-            not counted and _before(kept, source, offset)
+            not counted and told is not None and told < offset
         ):
             counted.append(offset)
             last = offset
     return counted
-
-
-def _before(kept: Sequence[Kept], source: int, offset: int) -> bool:
-    return any(k.event.span.source == source and k.event.span.first < offset and k.deciding for k in kept)
 
 
 def _may_leave(before: str, last: str) -> bool:
