@@ -57,6 +57,7 @@ exec "$@"
     "python": """\
 if [ "$1" = - ]; then exec "$PYTHON" "$@"; fi
 printf '%s\\0' "$@" >"$TOLD/python"
+exit "${CODE:-0}"
 """,
     "uv": 'shift\nexec "$@"\n',
     "touch": 'echo "$@" >>"$TOLD/EXECUTED"\n',
