@@ -26,7 +26,7 @@ from triage.core.cause.ranges import fold
 TRIAGE = [
     sys.executable,
     "-c",
-    "import sys; from triage.cli.main import main; sys.exit(main())",
+    "import sys; from triage.__main__ import run; sys.exit(run())",
     "explain",
     "--format",
     "json",

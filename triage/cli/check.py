@@ -32,7 +32,6 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Check configurations and job scripts without running them: Megatron-LM's rules, torchrun, Slurm, storage."
     parser.epilog = _EPILOG
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
         "paths",
         metavar="PATH",

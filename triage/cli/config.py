@@ -25,7 +25,6 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Show each value of a configuration and where it came from."
     parser.epilog = _EPILOG
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add_configuration(parser)
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="output format (default: text)"

@@ -26,7 +26,6 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Explain a failed run from its logs: the root cause, the evidence, and what to do."
     parser.epilog = _EPILOG
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
         "paths", metavar="PATH", nargs="+", help="log file, folder, glob pattern, or - for standard input"
     )

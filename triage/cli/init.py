@@ -28,7 +28,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Write a commented configuration. From SCRIPT it takes over what the text tells, and never runs it."
     )
     parser.epilog = _EPILOG
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("script", metavar="SCRIPT", nargs="?", help="a batch script to start from")
     parser.add_argument(
         "-o",

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import NoReturn
 
 from triage import __version__
+from triage.cli.output import terminal_width
 from triage.errors import TriageError
 
 COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
@@ -39,6 +40,13 @@ exit codes:
   0 no failure        10 a failure, explained    2 wrong usage or rules
   3 no readable input 11 a failure of unknown cause
 """
+
+
+class HelpText(argparse.RawDescriptionHelpFormatter):
+    """Help in the terminal's width: argparse would import `shutil` to ask for it, whether or not help is shown."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=terminal_width() - 2)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -69,7 +77,7 @@ def _run(words: list[str]) -> int:
     if not words or words[0] not in COMMANDS:
         return _no_command(words)
     module = import_module(COMMANDS[words[0]][0])
-    parser = argparse.ArgumentParser(prog=f"triage {words[0]}", allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog=f"triage {words[0]}", formatter_class=HelpText, allow_abbrev=False)
     module.add_arguments(parser)
     own, behind = words[1:], []
     if getattr(module, "TAKES_REST", False) and "--" in own:
@@ -86,7 +94,7 @@ def _no_command(words: list[str]) -> int:
         usage="triage COMMAND ...",
         description="Explains failed training jobs: Megatron-LM and torchrun on Slurm.",
         epilog=f"commands:\n{commands}\n\n{_EXIT_CODES}\n`triage COMMAND --help` tells more.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpText,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="store_true", help="print the version and exit")

@@ -26,7 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Print the batch script of a configuration. ARGUMENTs behind -- are added to the training's."
     )
     parser.epilog = _EPILOG
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add_configuration(parser)
     parser.add_argument(
         "--template", metavar="FILE", help="use this Jinja2 template instead of the shipped one"

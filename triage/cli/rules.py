@@ -28,13 +28,19 @@ CONTEXT_NAMES = ("rank", "node", "local_rank", "gpu", "job_id")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "List, show, check and test the failure rules."
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    lister = actions.add_parser("list", help="one line for each rule")
+    lister = actions.add_parser("list", help="one line for each rule", formatter_class=parser.formatter_class)
     lister.add_argument("--category", metavar="NAME", help="only this category's")
-    shower = actions.add_parser("show", help="all that a rule says")
+    shower = actions.add_parser("show", help="all that a rule says", formatter_class=parser.formatter_class)
     shower.add_argument("id", metavar="ID", help="for example oom/cuda")
-    checker = actions.add_parser("check", help="every mistake of the rules in a folder")
+    checker = actions.add_parser(
+        "check", help="every mistake of the rules in a folder", formatter_class=parser.formatter_class
+    )
     checker.add_argument("folder", metavar="DIR", nargs="?", help="default: shipped and your own rules")
-    tester = actions.add_parser("test", help="run the examples of a rule, or of all, against the whole set")
+    tester = actions.add_parser(
+        "test",
+        help="run the examples of a rule, or of all, against the whole set",
+        formatter_class=parser.formatter_class,
+    )
     tester.add_argument("id", metavar="ID", nargs="?", help="default: all rules")
     for action in (lister, shower, checker, tester):
         if action is not checker:

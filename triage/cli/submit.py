@@ -54,7 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " added to the training's."
     )
     parser.epilog = _EPILOG
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.usage = "%(prog)s [CONFIG|SCRIPT] [option ...] [-- ARGUMENT ...]"
     parser.add_argument(
         "source", metavar="CONFIG|SCRIPT", nargs="?", help=f"default: {FILE_NAME} of this folder"

@@ -26,7 +26,6 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Follow a job to its end. Without --artifact it never ends a job."
     parser.epilog = _EPILOG
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("jobs", metavar="JOB_ID", nargs="+", help="18, 18_3 (array task), 18;CLUSTER")
     add_options(parser)
     parser.add_argument("--format", choices=("text", "json"), default="text", help="json: one event a line")
