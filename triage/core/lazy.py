@@ -9,11 +9,22 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-_METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub", "split")
+_PARTS = (
+    "search",
+    "match",
+    "fullmatch",
+    "finditer",
+    "findall",
+    "sub",
+    "subn",
+    "split",
+    "pattern",
+    "groupindex",
+)
 
 
 class _Lazy:
-    """Stands for a compiled pattern; after the first use its methods are that pattern's own."""
+    """Stands for a compiled pattern; after the first use its parts are that pattern's own."""
 
     def __init__(self, text: str, flags: int) -> None:
         self._text = text
@@ -21,8 +32,8 @@ class _Lazy:
 
     def __getattr__(self, name: str) -> Any:
         compiled = re.compile(self._text, self._flags)
-        for method in _METHODS:
-            setattr(self, method, getattr(compiled, method))
+        for part in _PARTS:
+            setattr(self, part, getattr(compiled, part))
         return getattr(compiled, name)
 
 

@@ -11,41 +11,42 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from triage.core.lazy import lazy
 from triage.core.logs.source import Source
 from triage.core.values import dataclass
 from triage.files.hosts import looks_like_host, may_be_host
 from triage.files.sniff import is_artifact
 
-_COMPRESSED = re.compile(r"\.(?:gz|xz|zst|bz2)$", re.I)
-_SUFFIX = re.compile(r"(?:\.(?:log|txt|out|err|stdout|stderr|output|error|json|o|e))+(?:\.\d{1,3})?$", re.I)
-_ROTATED = re.compile(r"(?<=[a-z])\.\d{1,2}$", re.I)
-_STREAM = re.compile(r"(?:^|[-_.])(?:std)?(out|err)(?=$|\.(?:log|txt|\d{1,3})\b)|\.(output|error)$", re.I)
-_KERNEL = re.compile(r"(?:(.*)[-_.])?(?:dmesg|kern|syslog)(?:[-_.](.*))?|(?:[a-z]{1,3}-)?(?:kernel|messages|journal|journalctl)", re.I)  # fmt: skip
-_ORDERING = re.compile(r"([a-z]{1,4})-(?=.)")
-_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<![0-9a-z])[0-9a-f]{16,}(?![0-9a-z])", re.I)
-_DATE = re.compile(r"(?<!\d)20\d\d([-_.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])(?:[-_.T]\d\d[-_.:]?\d\d(?:[-_.:]?\d\d)?)?(?!\d)")  # fmt: skip
-_RAY = re.compile(
+_COMPRESSED = lazy(r"\.(?:gz|xz|zst|bz2)$", re.I)
+_SUFFIX = lazy(r"(?:\.(?:log|txt|out|err|stdout|stderr|output|error|json|o|e))+(?:\.\d{1,3})?$", re.I)
+_ROTATED = lazy(r"(?<=[a-z])\.\d{1,2}$", re.I)
+_STREAM = lazy(r"(?:^|[-_.])(?:std)?(out|err)(?=$|\.(?:log|txt|\d{1,3})\b)|\.(output|error)$", re.I)
+_KERNEL = lazy(r"(?:(.*)[-_.])?(?:dmesg|kern|syslog)(?:[-_.](.*))?|(?:[a-z]{1,3}-)?(?:kernel|messages|journal|journalctl)", re.I)  # fmt: skip
+_ORDERING = lazy(r"([a-z]{1,4})-(?=.)")
+_ID = lazy(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<![0-9a-z])[0-9a-f]{16,}(?![0-9a-z])", re.I)
+_DATE = lazy(r"(?<!\d)20\d\d([-_.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])(?:[-_.T]\d\d[-_.:]?\d\d(?:[-_.:]?\d\d)?)?(?!\d)")  # fmt: skip
+_RAY = lazy(
     r"^(?:worker-[0-9a-f]{20,}-|python-core-|raylet\.|gcs_server|dashboard|runtime_env_|monitor\.|log_monitor)"
 )
 
 _B, _E = r"(?:^|(?<=[-_.]))", r"(?=$|[-_.])"
-_LOCAL_RANK = re.compile(_B + r"local[-_.]?rank[-_.=]?(\d{1,4})" + _E, re.I)
-_NODE_RANK = re.compile(_B + r"node[-_.]?rank[-_.=]?(\d{1,5})" + _E, re.I)
-_RANK = re.compile(_B + r"(?:(?:global|world)[-_.]?)?rank[-_.=]?(\d{1,6})" + _E, re.I)
-_OTHER_RANK = re.compile(_B + r"(?:mp|tp|pp|dp|cp|ep|etp|group|host|machine|role|model|data|pipe|tensor|expert|worker|server)[-_.]?rank[-_.=]?\d+" + _E, re.I)  # fmt: skip
-_NODE_HOST = re.compile(_B + r"node[-_.]?(\d{1,5})[-_]([a-z0-9][a-z0-9.-]*)$", re.I)
-_NODE_UNDER = re.compile(_B + r"node_(\d{1,5})" + _E, re.I)
-_NODE_NUMBER = re.compile(_B + r"(node-?)(0|[1-9]\d{0,4})" + _E, re.I)
-_NODE_LETTER = re.compile(_B + r"(node[-_]?[a-z])$", re.I)
-_POD = re.compile(r"[a-z0-9][a-z0-9-]*-(?:master|worker|launcher)-\d{1,5}", re.I)
-_JOB_WORD = re.compile(_B + r"(?:slurm|job[-_]?id|job|jobid)[-_.=]?(\d{1,9})(?:_(\d{1,7}))?(?:\.(?:\d{1,5}|batch|extern))?" + _E, re.I)  # fmt: skip
-_SUBMITIT = re.compile(r"(?:^|[-_.])(\d{1,9})(?:_(\d{1,7}))?_(\d{1,6})_log$")
-_NEMO_RUN = re.compile(r"(?:^|-)log-[\w.-]+_(\d{3,9})_(\d{1,3})$")
-_NUMBER = re.compile(r"(?:^|(?<=[-_.]))(\d{3,9})" + _E)
+_LOCAL_RANK = lazy(_B + r"local[-_.]?rank[-_.=]?(\d{1,4})" + _E, re.I)
+_NODE_RANK = lazy(_B + r"node[-_.]?rank[-_.=]?(\d{1,5})" + _E, re.I)
+_RANK = lazy(_B + r"(?:(?:global|world)[-_.]?)?rank[-_.=]?(\d{1,6})" + _E, re.I)
+_OTHER_RANK = lazy(_B + r"(?:mp|tp|pp|dp|cp|ep|etp|group|host|machine|role|model|data|pipe|tensor|expert|worker|server)[-_.]?rank[-_.=]?\d+" + _E, re.I)  # fmt: skip
+_NODE_HOST = lazy(_B + r"node[-_.]?(\d{1,5})[-_]([a-z0-9][a-z0-9.-]*)$", re.I)
+_NODE_UNDER = lazy(_B + r"node_(\d{1,5})" + _E, re.I)
+_NODE_NUMBER = lazy(_B + r"(node-?)(0|[1-9]\d{0,4})" + _E, re.I)
+_NODE_LETTER = lazy(_B + r"(node[-_]?[a-z])$", re.I)
+_POD = lazy(r"[a-z0-9][a-z0-9-]*-(?:master|worker|launcher)-\d{1,5}", re.I)
+_JOB_WORD = lazy(_B + r"(?:slurm|job[-_]?id|job|jobid)[-_.=]?(\d{1,9})(?:_(\d{1,7}))?(?:\.(?:\d{1,5}|batch|extern))?" + _E, re.I)  # fmt: skip
+_SUBMITIT = lazy(r"(?:^|[-_.])(\d{1,9})(?:_(\d{1,7}))?_(\d{1,6})_log$")
+_NEMO_RUN = lazy(r"(?:^|-)log-[\w.-]+_(\d{3,9})_(\d{1,3})$")
+_NUMBER = lazy(r"(?:^|(?<=[-_.]))(\d{3,9})" + _E)
 _DEPTH = 16
 """Folders above a file that are looked at."""
-_TAIL = re.compile(r"(.*[-_])(\d{1,4})")
-_ATTEMPT = re.compile(r"attempt[-_](\d{1,5})", re.I)
+_TAIL = lazy(r"(.*[-_])(\d{1,4})")
+_ATTEMPT = lazy(r"attempt[-_](\d{1,5})", re.I)
 
 
 def source_of(path: str, siblings: Sequence[str] = ()) -> Source:
@@ -198,7 +199,9 @@ def _said_by_folder(source: Source, folder: str, parent: str, family: _Family) -
         return named
     if looks_like_host(folder) or _POD.fullmatch(folder):
         return replace(source, node=folder)
-    rest = _DATE.sub("", _ID.sub("", folder))
+    rest = _without_marks(folder)
+    if not _has_number(rest):
+        return source
     if match := _JOB_WORD.search(rest):
         return replace(source, job=_job(match[1], match[2]))
     if match := re.fullmatch(r"(?:.*[-_.])?(\d{5,9})", rest):
@@ -208,8 +211,7 @@ def _said_by_folder(source: Source, folder: str, parent: str, family: _Family) -
 
 def _said_by_file(source: Source, name: _Name, family: _Family) -> Source:
     folder = posixpath.dirname(name.path)
-    stem = _ID.sub("", name.stem)
-    stem = _DATE.sub("", stem) if not re.fullmatch(r"\d+", stem) else stem
+    stem = name.stem if name.stem.isdecimal() else _without_marks(name.stem)
     before = source
     source = _ranks(source, stem)
     if match := _NODE_HOST.search(stem):
@@ -228,8 +230,20 @@ def _said_by_file(source: Source, name: _Name, family: _Family) -> Source:
     return said
 
 
+def _without_marks(text: str) -> str:
+    """Without what is unique to each run: hashes, and dates."""
+    text = _ID.sub("", text) if len(text) >= 16 else text
+    return _DATE.sub("", text) if "20" in text else text
+
+
+def _has_number(text: str) -> bool:
+    return any(character.isdecimal() for character in text)
+
+
 def _ranks(source: Source, text: str) -> Source:
     """Ranks that a word says; two different ones in a name say nothing."""
+    if "rank" not in text.lower():
+        return source
     if match := _LOCAL_RANK.search(text):
         source = replace(source, local_rank=int(match[1]))
     if match := _NODE_RANK.search(text):
@@ -241,6 +255,8 @@ def _ranks(source: Source, text: str) -> Source:
 
 def _node(source: Source, text: str, folder: str, family: _Family) -> Source:
     """`node_2` is a number in the job, `node-b` and `node012` are names, `node2` depends on its siblings."""
+    if "node" not in text.lower():
+        return source
     if match := _NODE_UNDER.search(text):
         return replace(source, node_rank=int(match[1]))
     if match := _NODE_LETTER.search(text):
@@ -255,6 +271,8 @@ def _node(source: Source, text: str, folder: str, family: _Family) -> Source:
 
 def _slurm(source: Source, stem: str, name: _Name, family: _Family) -> Source:
     """Slurm's `%x-%j-%N-%t` and its subsets, submitit's `%j_%t_log`, NeMo-Run's `log-%x_%j_<restarts>`."""
+    if not _has_number(stem):
+        return source
     if match := _SUBMITIT.search(stem):
         return replace(source, job=_job(match[1], match[2]), task=int(match[3]))
     if match := _NEMO_RUN.search(stem):
@@ -273,7 +291,7 @@ def _slurm(source: Source, stem: str, name: _Name, family: _Family) -> Source:
     return source
 
 
-_COUNTS_RUNS = re.compile(r"(?:^|[-_])(?:result|run|exp|trial|try|seed|part|epoch|step|attempt|iter|version|fold|stage|phase|job|test)s?[-_]$", re.I)  # fmt: skip
+_COUNTS_RUNS = lazy(r"(?:^|[-_])(?:result|run|exp|trial|try|seed|part|epoch|step|attempt|iter|version|fold|stage|phase|job|test)s?[-_]$", re.I)  # fmt: skip
 
 
 def _is_job(match: re.Match[str], stem: str, name: _Name) -> bool:

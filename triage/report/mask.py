@@ -7,58 +7,65 @@ from __future__ import annotations
 
 import re
 
+from triage.core.lazy import lazy
+
 MASK = "[masked]"
 
-_ESCAPES = re.compile(
+_ESCAPES = lazy(
     "(?:\x1b\\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"  # CSI: colours, cursor
     "|(?:\x1b[\\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\\\|\x9c)"  # OSC, DCS: titles, links
     "|\x1b[ -/]{0,8}[0-~]"
 )
-_UNSEEN = re.compile(
+_UNSEEN = lazy(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f"
     "\u202a-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001345f\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 """C0 (but tab and newline), C1 and the format characters (general category Cf): bidirectional overrides, zero width."""
 
-_BREAKS = re.compile("\r\n|[\r\u2028\u2029]")
-_SURROGATES = re.compile("[\ud800-\udfff]")
+_BREAKS = lazy("\r\n|[\r\u2028\u2029]")
+_SURROGATES = lazy("[\ud800-\udfff]")
 
-_BY_SHAPE: tuple[re.Pattern[str], ...] = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"(?<![A-Za-z0-9])(hf_)[A-Za-z0-9]{16,}",
-        r"(?<![A-Za-z0-9])(gh[pousr]_)[A-Za-z0-9]{16,}",
-        r"(?<![A-Za-z0-9])(github_pat_)[A-Za-z0-9_]{16,}",
-        r"(?<![A-Za-z0-9])(glpat-)[A-Za-z0-9_-]{16,}",
-        r"(?<![A-Za-z0-9])(nvapi-)[A-Za-z0-9_-]{16,}",
-        r"(?<![A-Za-z0-9_-])(sk-)(?=[A-Za-z_-]{0,64}[0-9])[A-Za-z0-9_-]{16,}",
-        r"(?<![A-Za-z0-9])(A[KS]IA)[A-Z0-9]{16}(?![A-Za-z0-9])",
-        r"(?<![A-Za-z0-9])(xox[abeoprs]-)[A-Za-z0-9-]{8,}",
-        r"(?<![A-Za-z0-9_-])(AIza)[A-Za-z0-9_-]{35}",
-        r"(?<![A-Za-z0-9_-])(eyJ)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+)?",
-        r"((?i:\bbearer[ \t]+))[A-Za-z0-9._~+/=-]{8,}",
-        r"((?i:\bauthorization[\"']?[ \t]*[:=][ \t]*[\"']?(?:basic|token|bearer|digest)[ \t]+))[^\s\"',]+",
-        r"((?i:\bwandb[ \t]login[ \t]+(?:--?[a-z]+[ \t]+)?))[0-9a-f]{40}\b",
-        r"((?i:\b(?:login|user)[ \t]+\S{1,64}[ \t]+password[ \t]+))\S+",
-        r"(?<=://)([^\s/:@\"'<>]{1,256}:)[^\s/@\"'<>]{1,1024}(?=@)",
-        r"(?<=://)()[A-Za-z0-9_-]{20,256}(?=@)",
-    )
+_BY_SHAPE: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("hf_", lazy(r"(?<![A-Za-z0-9])(hf_)[A-Za-z0-9]{16,}")),
+    ("gh", lazy(r"(?<![A-Za-z0-9])(gh[pousr]_)[A-Za-z0-9]{16,}")),
+    ("github_pat_", lazy(r"(?<![A-Za-z0-9])(github_pat_)[A-Za-z0-9_]{16,}")),
+    ("glpat-", lazy(r"(?<![A-Za-z0-9])(glpat-)[A-Za-z0-9_-]{16,}")),
+    ("nvapi-", lazy(r"(?<![A-Za-z0-9])(nvapi-)[A-Za-z0-9_-]{16,}")),
+    ("sk-", lazy(r"(?<![A-Za-z0-9_-])(sk-)(?=[A-Za-z_-]{0,64}[0-9])[A-Za-z0-9_-]{16,}")),
+    ("akia", lazy(r"(?<![A-Za-z0-9])(AKIA)[A-Z0-9]{16}(?![A-Za-z0-9])")),
+    ("asia", lazy(r"(?<![A-Za-z0-9])(ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])")),
+    ("xox", lazy(r"(?<![A-Za-z0-9])(xox[abeoprs]-)[A-Za-z0-9-]{8,}")),
+    ("aiza", lazy(r"(?<![A-Za-z0-9_-])(AIza)[A-Za-z0-9_-]{35}")),
+    ("eyj", lazy(r"(?<![A-Za-z0-9_-])(eyJ)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+)?")),
+    ("bearer", lazy(r"((?i:\bbearer[ \t]+))[A-Za-z0-9._~+/=-]{8,}")),
+    (
+        "authorization",
+        lazy(
+            r"((?i:\bauthorization[\"']?[ \t]*[:=][ \t]*[\"']?(?:basic|token|bearer|digest)[ \t]+))[^\s\"',]+"
+        ),
+    ),
+    ("wandb", lazy(r"((?i:\bwandb[ \t]login[ \t]+(?:--?[a-z]+[ \t]+)?))[0-9a-f]{40}\b")),
+    ("password", lazy(r"((?i:\b(?:login|user)[ \t]+\S{1,64}[ \t]+password[ \t]+))\S+")),
+    ("@", lazy(r"(?<=://)([^\s/:@\"'<>]{1,256}:)[^\s/@\"'<>]{1,1024}(?=@)")),
+    ("@", lazy(r"(?<=://)()[A-Za-z0-9_-]{20,256}(?=@)")),
 )
-"""Group 1 is kept: it tells what kind of secret stood there."""
+"""A word that stands in all of them, case folded, and the pattern. Group 1 is kept: it tells what kind of secret stood there."""
 
-_PRIVATE_KEY = re.compile(
+_PRIVATE_KEY = lazy(
     r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)(?!\[masked\]).*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)", re.S
 )  # fmt: skip
 
-_NAMED = re.compile(
+_NAMED = lazy(
     r"(?P<name>password|passwd|passphrase|secret|token|(?:api|access|secret|private|auth|encryption|account|storage)[_-]?key)"
     r"(?P<link>[\"']?[ \t]{0,8}(?:[:=]|=>)[ \t]{0,8}|[ \t]{0,4}\.{3,100}[ \t]{0,4}|[ \t]+)"
     r"(?P<value>\"[^\"\n]{1,4096}\"|'[^'\n]{1,4096}'|[^\s\"',;&)\]}]{1,4096})",
     re.I,
 )
-_NO_SECRET = re.compile(r"none|null|true|false|\$.*|<.*|\[.*|\*+|os\.environ.*|x{3,}", re.I)
-_MODEL_TOKENS = re.compile(
+_NAMED_WORDS = ("passw", "passphrase", "secret", "token", "key")
+"""One of these stands, case folded, in every name."""
+_NO_SECRET = lazy(r"none|null|true|false|\$.*|<.*|\[.*|\*+|os\.environ.*|x{3,}", re.I)
+_MODEL_TOKENS = lazy(
     r"(?:eos|bos|pad|mask|unk|sep|cls|eod|stop|image|start|end|next|new|last|first|cur|special|vocab|per|prev|padding)[_-]?$", re.I
 )  # fmt: skip
 
@@ -75,9 +82,11 @@ def mask_secrets(text: str) -> str:
     """Passwords, tokens and private keys replaced by `[masked]`; doing it twice changes nothing."""
     if "PRIVATE KEY" in text:
         text = _PRIVATE_KEY.sub(rf"\1{MASK}", text)
-    for pattern in _BY_SHAPE:
-        text = pattern.sub(rf"\1{MASK}", text)
-    return _NAMED.sub(_mask_named, text)
+    folded = text.casefold()
+    for word, pattern in _BY_SHAPE:
+        if word in folded:
+            text = pattern.sub(rf"\1{MASK}", text)
+    return _NAMED.sub(_mask_named, text) if any(word in folded for word in _NAMED_WORDS) else text
 
 
 def safe(text: str) -> str:

@@ -24,47 +24,43 @@ def positive(pairs: Iterable[tuple[str, str]]) -> dict[str, int]:
     return {name: value for name, text in pairs if (value := number(text)) is not None}
 
 
-NAMED_WORDS = (
-    "MEMBER: ", "distributed processes", "orld size", "world_rank=", "dist_world_size", "GPUs determined", "local_rank: ",
-    "num_local_procs", "batch size per device", "train batch size (w", "global batch size ", "optimization steps", "CONFIG: ", "nproc_per_node", "_nodes ", '"key": "', "mesh_device ",
-    "GPU number: ", "based_barrier_key:1 ", ", total ", "--num_processes`", "--num_machines`",
+_NAMED: tuple[tuple[str, re.Pattern[str], tuple[str, ...]], ...] = (
+    ("MEMBER: ", lazy(r"GLOBAL_RANK: \d+, MEMBER: \d+/(\d{1,9})"), ("world_size",)),
+    ("distributed processes", lazy(r"All distributed processes registered\. Starting with (\d{1,9}) process"), ("world_size",)),
+    ("orld size", lazy(r"^World size: (\d{1,9})\s*$"), ("world_size",)),
+    ("orld size", lazy(r"\bRank of current process: \d+\. World size: (\d{1,9})\s*$"), ("world_size",)),
+    ("orld size", lazy(r"\bProcess (?:local )?rank: \d+, world size: (\d{1,9}), device: "), ("world_size",)),
+    ("world_rank=", lazy(r"\bworld_rank=\d+, local_rank=\d+, world_size=(\d{1,9})\b"), ("world_size",)),
+    ("dist_world_size", lazy(r"\bdist_world_size=(\d{1,9})"), ("world_size",)),
+    ("GPUs determined", lazy(r"Total number of GPUs determined to be: (\d{1,9})"), ("world_size",)),
+    ("local_rank: ", lazy(r"\brank: \d+, local_rank: \d+, world_size: (\d{1,9})\b"), ("world_size",)),
+    ("based_barrier_key:1 ", lazy(r"\bstore_based_barrier_key:1 (?:\(world_size=|with )(\d{1,9})(?:, worker_count| nodes)"), ("world_size",)),
+    ("GPU number: ", lazy(r"^\s*GPU number: (\d{1,9})\s*$"), ("world_size",)),
+    (", total ", lazy(r"Training in distributed mode with .{0,60}\bProcess \d+, total (\d{1,9})"), ("world_size",)),
+    ("--num_processes`", lazy(r"^\s*`--num_processes` was set to a value of `(\d{1,9})`"), ("world_size",)),
+    ("--num_machines`", lazy(r"^\s*`--num_machines` was set to a value of `(\d{1,9})`"), ("nnodes",)),
+    ("mesh_device ", lazy(r"\bConfig mesh_device None world_size = (\d{1,9})\s*$"), ("replicas",)),
+    ("num_local_procs", lazy(r"\bnnodes=(\d{1,9}), num_local_procs=(\d{1,9})"), ("nnodes", "nproc_per_node")),
+    ("global batch size ", lazy(r"^\W*setting global batch size to (\d{1,9})"), ("global_batch_size",)),
+    ("batch size per device", lazy(r"Instantaneous batch size per device = ([\d,]{1,12})"), ("micro_batch_size",)),
+    ("train batch size (w", lazy(r"Total train batch size \(w\. parallel.{0,40}\) = ([\d,]{1,12})"), ("global_batch_size",)),
+    ("optimization steps", lazy(r"Total optimization steps = ([\d,]{1,12})"), ("train_iters",)),
+    ("global batch size ", lazy(r"global batch size (\d{1,9}), .{0,80}?sequence length (\d{1,9}), .{0,80}?total steps (\d{1,12})"), ("global_batch_size", "seq_length", "train_iters")),
+    ("CONFIG: ", lazy(r"\bCONFIG: micro_batches=\d+ micro_batch_size=(\d{1,9})"), ("micro_batch_size",)),
+    ("nproc_per_node", lazy(r"^\W*nproc_per_node\s+: (\d{1,9})\s*$"), ("nproc_per_node",)),
+    ("_nodes ", lazy(r"^\W*min_nodes\s+: (\d{1,9})\s*$"), ("min_nodes",)),
+    ("_nodes ", lazy(r"^\W*max_nodes\s+: (\d{1,9})\s*$"), ("max_nodes",)),
+    ('"key": "', lazy(r'"key": "global_batch_size", "value": (\d{1,9})\b'), ("global_batch_size",)),
+    ('"key": "', lazy(r'"key": "max_sequence_length", "value": (\d{1,9})\b'), ("seq_length",)),
 )  # fmt: skip
-_NAMED: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
-    (lazy(r"GLOBAL_RANK: \d+, MEMBER: \d+/(\d{1,9})"), ("world_size",)),
-    (lazy(r"All distributed processes registered\. Starting with (\d{1,9}) process"), ("world_size",)),
-    (lazy(r"^World size: (\d{1,9})\s*$"), ("world_size",)),
-    (lazy(r"\bRank of current process: \d+\. World size: (\d{1,9})\s*$"), ("world_size",)),
-    (lazy(r"\bProcess (?:local )?rank: \d+, world size: (\d{1,9}), device: "), ("world_size",)),
-    (lazy(r"\bworld_rank=\d+, local_rank=\d+, world_size=(\d{1,9})\b"), ("world_size",)),
-    (lazy(r"\bdist_world_size=(\d{1,9})"), ("world_size",)),
-    (lazy(r"Total number of GPUs determined to be: (\d{1,9})"), ("world_size",)),
-    (lazy(r"\brank: \d+, local_rank: \d+, world_size: (\d{1,9})\b"), ("world_size",)),
-    (lazy(r"\bstore_based_barrier_key:1 (?:\(world_size=|with )(\d{1,9})(?:, worker_count| nodes)"), ("world_size",)),
-    (lazy(r"^\s*GPU number: (\d{1,9})\s*$"), ("world_size",)),
-    (lazy(r"Training in distributed mode with .{0,60}\bProcess \d+, total (\d{1,9})"), ("world_size",)),
-    (lazy(r"^\s*`--num_processes` was set to a value of `(\d{1,9})`"), ("world_size",)),
-    (lazy(r"^\s*`--num_machines` was set to a value of `(\d{1,9})`"), ("nnodes",)),
-    (lazy(r"\bConfig mesh_device None world_size = (\d{1,9})\s*$"), ("replicas",)),
-    (lazy(r"\bnnodes=(\d{1,9}), num_local_procs=(\d{1,9})"), ("nnodes", "nproc_per_node")),
-    (lazy(r"^\W*setting global batch size to (\d{1,9})"), ("global_batch_size",)),
-    (lazy(r"Instantaneous batch size per device = ([\d,]{1,12})"), ("micro_batch_size",)),
-    (lazy(r"Total train batch size \(w\. parallel.{0,40}\) = ([\d,]{1,12})"), ("global_batch_size",)),
-    (lazy(r"Total optimization steps = ([\d,]{1,12})"), ("train_iters",)),
-    (lazy(r"global batch size (\d{1,9}), .{0,80}?sequence length (\d{1,9}), .{0,80}?total steps (\d{1,12})"),
-     ("global_batch_size", "seq_length", "train_iters")),
-    (lazy(r"\bCONFIG: micro_batches=\d+ micro_batch_size=(\d{1,9})"), ("micro_batch_size",)),
-    (lazy(r"^\W*nproc_per_node\s+: (\d{1,9})\s*$"), ("nproc_per_node",)),
-    (lazy(r"^\W*min_nodes\s+: (\d{1,9})\s*$"), ("min_nodes",)),
-    (lazy(r"^\W*max_nodes\s+: (\d{1,9})\s*$"), ("max_nodes",)),
-    (lazy(r'"key": "global_batch_size", "value": (\d{1,9})\b'), ("global_batch_size",)),
-    (lazy(r'"key": "max_sequence_length", "value": (\d{1,9})\b'), ("seq_length",)),
-)  # fmt: skip
+"""Words that stand in the line, the pattern, and what its groups are."""
+NAMED_WORDS = tuple(dict.fromkeys(word for word, _, _ in _NAMED))
 
 
 def named_sizes(text: str) -> dict[str, int]:
     """Initialisation lines of one wording each."""
-    for pattern, names in _NAMED:
-        if (match := pattern.search(text)) is not None:
+    for word, pattern, names in _NAMED:
+        if word in text and (match := pattern.search(text)) is not None:
             return positive(zip(names, (value.replace(",", "") for value in match.groups()), strict=True))
     return {}
 

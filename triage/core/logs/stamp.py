@@ -10,6 +10,7 @@ import re
 from datetime import date
 from functools import lru_cache
 
+from triage.core.lazy import lazy
 from triage.core.logs.record import Stamp
 
 _MONTHS = {
@@ -27,18 +28,18 @@ _DAY_NAME = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 _ZONE = r"(?P<z>Z\b| ?[+-]\d\d:?\d\d(?![\d.-]|:\d)| UTC\b| GMT\b)?"
 _HALF = r"(?: (?P<ap>[AP]M)\b)?"
 
-_ISO = re.compile(rf"(?P<y>\d{{4}})[-/](?P<m>\d\d)[-/](?P<d>\d\d)[-T _]{_CLOCK}{_HALF}{_ZONE}")
-_US = re.compile(rf"(?P<m>\d\d)/(?P<d>\d\d)/(?P<y>\d{{4}}|\d\d)(?!\d),? {_CLOCK}{_HALF}")
-_MONTH_DAY = re.compile(rf"(?P<m>\d\d)-(?P<d>\d\d) {_CLOCK}")
-_TIME = re.compile(_CLOCK)
-_GLOG = re.compile(rf"[EWIFCDV](?P<md>\d{{3,4}}) {_CLOCK}")
-_SYSLOG = re.compile(rf"{_MONTH} (?P<d>[ \d]\d) {_CLOCK}(?: (?P<y>\d{{4}})\b)?")
-_DATE = re.compile(
+_ISO = lazy(rf"(?P<y>\d{{4}})[-/](?P<m>\d\d)[-/](?P<d>\d\d)[-T _]{_CLOCK}{_HALF}{_ZONE}")
+_US = lazy(rf"(?P<m>\d\d)/(?P<d>\d\d)/(?P<y>\d{{4}}|\d\d)(?!\d),? {_CLOCK}{_HALF}")
+_MONTH_DAY = lazy(rf"(?P<m>\d\d)-(?P<d>\d\d) {_CLOCK}")
+_TIME = lazy(_CLOCK)
+_GLOG = lazy(rf"[EWIFCDV](?P<md>\d{{3,4}}) {_CLOCK}")
+_SYSLOG = lazy(rf"{_MONTH} (?P<d>[ \d]\d) {_CLOCK}(?: (?P<y>\d{{4}})\b)?")
+_DATE = lazy(
     rf"{_DAY_NAME} (?:{_MONTH} (?P<d>[ \d]\d) {_CLOCK}(?: (?P<ap>[AP]M))?(?P<z> [A-Z]{{2,5}})? (?P<y>\d{{4}})\b"
     rf"|(?P<d2>\d\d) (?P<mon2>[A-Z][a-z][a-z]) (?P<y2>\d{{4}}) (?P<h2>\d\d):(?P<mi2>\d\d):(?P<s2>\d\d)(?: (?P<ap2>[AP]M))?(?: (?P<z2>[A-Z]{{2,5}}))?)"
 )
-_BOOT = re.compile(r" {0,6}\d{1,10}\.\d{6}")
-_NUMBER = re.compile(r"(\d{10})(?:\.(\d{1,9})|(\d{3}))?(?!\d)")
+_BOOT = lazy(r" {0,6}\d{1,10}\.\d{6}")
+_NUMBER = lazy(r"(\d{10})(?:\.(\d{1,9})|(\d{3}))?(?!\d)")
 
 
 def find_stamp(text: str, pos: int = 0) -> tuple[Stamp, int] | None:
@@ -47,9 +48,9 @@ def find_stamp(text: str, pos: int = 0) -> tuple[Stamp, int] | None:
         return _bracketed(text, pos)
     form = _form(text[pos : pos + 5])
     match = None if form is None else form.match(text, pos)
-    if match is None:
+    if form is None or match is None:
         return None
-    stamp = _build(match.re, match[0], match.groups())
+    stamp = _build(form, match[0], match.groups())
     return None if stamp is None else (stamp, match.end())
 
 
