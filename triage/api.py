@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from triage.core.analysis import Analysis, Choice
 from triage.core.cause.explain import Explained
@@ -17,6 +18,9 @@ from triage.files.rules import load
 from triage.files.scan import scan
 from triage.files.walk import collect
 
+if TYPE_CHECKING:
+    from triage.core.cause.record import Record
+
 
 def explain(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
@@ -25,17 +29,21 @@ def explain(
     job: str | None = None,
     rules: Iterable[str | os.PathLike[str]] = (),
     progress: Callable[[int, int], None] | None = None,
+    record: Record | None = None,
 ) -> Verdict:
     """Read the logs of a job and say why it failed.
 
     `paths` are files, folders, globs or `-`; `attempt` counts from 1 (default: the one that decides); `job` picks one of several
     jobs in a folder (default: the newest); `rules` are folders with further rules; `progress` is called with
-    (bytes read, bytes in all).
+    (bytes read, bytes in all); `record` is what the scheduler says about the job (default: what a `triage-JOBID.json`
+    among the paths says).
 
     Raises InputError when nothing can be read or the attempt or job is not there, RuleError when a rules folder is
     wrong.
     """
-    return explain_with_selection(paths, attempt=attempt, job=job, rules=rules, progress=progress).verdict
+    return explain_with_selection(
+        paths, attempt=attempt, job=job, rules=rules, progress=progress, record=record
+    ).verdict
 
 
 def explain_with_selection(
@@ -45,6 +53,7 @@ def explain_with_selection(
     job: str | None = None,
     rules: Iterable[str | os.PathLike[str]] = (),
     progress: Callable[[int, int], None] | None = None,
+    record: Record | None = None,
 ) -> Explained:
     """As `explain`, with the incidents that the verdict was chosen from."""
     collected = _collected(paths)
@@ -53,7 +62,29 @@ def explain_with_selection(
     notes = scan(collected.inputs, analysis, progress)
     explained = analysis.explained(_counter(collected.inputs), Choice(attempt, job))
     skipped = tuple(sorted((*collected.skipped, *notes), key=lambda s: (s.path, s.reason)))
-    return replace(explained, verdict=_with_skipped(explained.verdict, skipped))
+    verdict = _with_skipped(explained.verdict, skipped)
+    if attempt is None and (record is not None or collected.records):
+        from triage.core.cause.record import with_record
+
+        known = record if record is not None else _record_of(collected, verdict.job)
+        verdict = with_record(verdict, known) if known is not None else verdict
+    return replace(explained, verdict=verdict)
+
+
+def _record_of(collected: Collected, job: str | None) -> Record | None:
+    """The record that a watcher left beside the logs of this job."""
+    from triage.core.cause.record import read_record
+    from triage.files.records import read_record as read_file
+
+    found = []
+    for one in collected.records:
+        try:
+            found.append(read_record(read_file(one.open)))
+        except InputError:
+            continue
+    if job is None:
+        return found[0] if len(found) == 1 else None
+    return next((one for one in found if one.job == job), None)
 
 
 def explain_why_not(

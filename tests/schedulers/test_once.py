@@ -118,6 +118,9 @@ class World:
     def details(self, job: JobId) -> Details | None:
         raise NotImplementedError
 
+    def past(self, job: JobId) -> Details | None:
+        raise NotImplementedError
+
     def cancel(self, job: JobId) -> None:
         raise NotImplementedError
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from typing import TYPE_CHECKING, Any
 
 from triage.cli.exitcodes import of_verdict
 from triage.cli.output import emit, terminal_width, wants_color
 from triage.cli.progress import ProgressBar
+
+if TYPE_CHECKING:
+    from triage.core.cause.record import Record
+    from triage.core.cause.verdict import Verdict
 
 FORMAT_NAMES = ("text", "json", "markdown", "github")
 
@@ -18,6 +23,7 @@ exit codes: 0 no failure, 10 a failure explained, 11 a failure of unknown cause,
 
 examples:
   triage explain logs/
+  triage explain 4812
   triage explain 'logs/train-4812-*.err' --format json
   srun ... 2>&1 | triage explain -
 """
@@ -27,7 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Explain a failed run from its logs: the root cause, the evidence, and what to do."
     parser.epilog = _EPILOG
     parser.add_argument(
-        "paths", metavar="PATH", nargs="+", help="log file, folder, glob pattern, or - for standard input"
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        help="log file, folder, glob pattern, - for standard input; or one job id, whose logs are found",
     )
     parser.add_argument(
         "--format", choices=FORMAT_NAMES, default="text", help="output format (default: text)"
@@ -40,6 +49,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_positive,
         metavar="N",
         help="explain attempt N (from 1) instead of the one that decides",
+    )
+    parser.add_argument(
+        "--record", metavar="FILE", help="what is known of the job beside its logs: a triage-JOBID.json"
+    )
+    parser.add_argument(
+        "--scheduler", choices=("slurm", "local"), default="slurm", help="whom to ask about a job id"
     )
     parser.add_argument("--job", metavar="ID", help="explain this job where the logs hold several")
     parser.add_argument(
@@ -68,14 +83,15 @@ def run(arguments: argparse.Namespace) -> int:
     from triage import api
     from triage.report import FORMATS, Options, view_of
 
-    _refuse_own_output(arguments.paths, arguments.output)
+    paths, record = _asked_for(arguments)
+    _refuse_own_output(paths, arguments.output)
     bar = ProgressBar(sys.stderr, time.monotonic)
     chosen = {"attempt": arguments.attempt, "job": arguments.job, "rules": tuple(arguments.rules)}
     try:
         if arguments.why_not is not None:
-            answer = api.explain_why_not(arguments.paths, arguments.why_not, progress=bar, **chosen)
+            answer = api.explain_why_not(paths, arguments.why_not, progress=bar, **chosen)
         else:
-            verdict = api.explain(arguments.paths, progress=bar, **chosen)
+            verdict = _explained(paths, record, bar, chosen)
     finally:
         bar.close()
     if arguments.why_not is not None:
@@ -92,6 +108,43 @@ def run(arguments: argparse.Namespace) -> int:
     )
     emit(FORMATS[arguments.format](view_of(verdict, int(code)), options), arguments.output)
     return int(code)
+
+
+def _asked_for(arguments: argparse.Namespace) -> tuple[list[str], Record | None]:
+    """The logs, and what is known beside them; the paths of a job that is named by its id are looked up."""
+    record = None
+    if arguments.record is not None:
+        from triage.core.cause.record import read_record
+        from triage.files.records import read_record as read_file
+
+        record = read_record(read_file(arguments.record))
+    if len(arguments.paths) == 1 and arguments.paths[0][:1].isdigit():
+        from triage.cli.jobs import find, named_job
+
+        job = named_job(arguments.paths)
+        if job is not None:
+            import os
+
+            found = find(job, os.environ, arguments.scheduler)
+            return list(found.paths), record or found.record
+    return arguments.paths, record
+
+
+def _explained(paths: list[str], record: Record | None, bar: ProgressBar, chosen: dict[str, Any]) -> Verdict:
+    """A job whose logs are gone is explained from its record alone."""
+    from triage import api
+    from triage.errors import InputError
+
+    try:
+        if not paths:
+            raise InputError("the job has no log that can be read")
+        return api.explain(paths, progress=bar, record=record, **chosen)
+    except InputError:
+        if record is None or chosen["attempt"] is not None or chosen["job"] is not None:
+            raise
+        from triage.core.cause.record import without_logs
+
+        return without_logs(record)
 
 
 def _refuse_own_output(paths: list[str], output: str | None) -> None:

@@ -27,6 +27,11 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "init": ("triage.cli.init", "write a commented configuration, from a batch script if you have one"),
         "render": ("triage.cli.render", "print the batch script of a configuration"),
         "rules": ("triage.cli.rules", "list, check and test the failure rules"),
+        "hold": ("triage.cli.hold", "forbid, or allow again, that a job is ended early"),
+        "history": (
+            "triage.cli.history",
+            "jobs that were watched, how they ended, and what early ends saved",
+        ),
         "watch": ("triage.cli.watch", "follow a job, say why it failed, end it early on its result"),
         "schema": ("triage.cli.schema", "print the JSON Schema of an output"),
         "submit": ("triage.cli.submit", "check a configuration or job script and submit it, exactly once"),

@@ -87,6 +87,9 @@ class Scheduler(Protocol):
     def details(self, job: JobId) -> Details | None:
         """`None` if the scheduler does not know the job (any more)."""
 
+    def past(self, job: JobId) -> Details | None:
+        """What is still known of a job that has left: at least where its logs lay; `None` if nothing is."""
+
     def cancel(self, job: JobId) -> None:
         """Asks for the job's end. That it returns proves nothing: ask `status`."""
 

@@ -26,6 +26,9 @@ from triage.watch.record import record_json
 from triage.watch.world import World
 
 _MOST_STEPS = 20
+_SOON = 1.0
+_LATER = 10.0
+"""Seconds until the scheduler is asked again, after an act and before one."""
 _PAUSE = 60.0
 """Seconds after an attempt to end a job that was abandoned, before the next one."""
 
@@ -57,6 +60,8 @@ class EarlyEnd:
     _told: set[str] = field(default_factory=set)
     _again: float = 0.0
     """Not before this time, after an attempt that was abandoned."""
+    _next: float = 0.0
+    """Not before this time, because there was nothing to do."""
     _details: Details | None = field(default=None)
 
     def resume(self) -> None:
@@ -80,14 +85,17 @@ class EarlyEnd:
             return []
         if self.action is None and (reason is None or now < self._again):
             return []
+        if 0 < self._next - now <= _LATER:
+            return []
         events: list[Event] = []
         self._fresh = None
-        if not self._look_around():
+        if not self._look_around(now):
             return events
         for _ in range(_MOST_STEPS):
             decision = self._decide(now, reason)
             if isinstance(decision, Wait | Refuse):
                 events += self._say(decision)
+                self._next = now + (_SOON if self.action is not None else _LATER)
                 break
             if isinstance(decision, Abandon):
                 events += self._abandon(decision, now)
@@ -137,20 +145,30 @@ class EarlyEnd:
             graceful=self._signal(attempt) is not None, brake=reason.brake if reason is not None else None,
         ))  # fmt: skip
 
-    def _look_around(self) -> bool:
-        """Dependents and rows of the id; False where the scheduler does not answer."""
+    def _look_around(self, now: float) -> bool:
+        """Dependents and rows of the id; False where the scheduler does not answer. Nobody is asked within the grace."""
         assert self._details is not None
-        job, scheduler = self.job.job, self.world.scheduler
+        job, scheduler, action = self.job.job, self.world.scheduler, self.action
+        intended = action is not None and action.stage is Stage.INTENDED
+        if (
+            action is not None
+            and intended
+            and 0 <= now - action.since < self.options.wait_before(action.cause)
+        ):
+            self._harmed = ()
+            return True
         try:
             waiting = scheduler.waiting(job.cluster)
-            statuses = scheduler.status([job])
+            is_array = self._details.array is not None and job.task is None
+            parts = (
+                [one for one in scheduler.status([job]) if one != job and one.number == job.number]
+                if is_array
+                else []
+            )
         except SchedulerError:
             return False
         self._harmed = None if waiting is None else harmed_by_cancel(job, self._details.raw, waiting)
-        parts = [one for one in statuses if one != job and one.number == job.number]
-        self._rows = (
-            max(1, len(parts)) if job.task is None and job.component is None and not _is_het(parts) else 1
-        )
+        self._rows = max(1, len(parts))
         return True
 
     def _do(self, act: Act, now: float, reason: Reason | None) -> tuple[list[Event], bool]:
@@ -253,22 +271,28 @@ class EarlyEnd:
         return told
 
     def _ask(self) -> Fresh | None:
-        """What the scheduler says now; `None` where it does not answer."""
+        """What the scheduler says now; `None` where it does not answer. scontrol tells of the attempt; that the nodes are
+        free, after an act, only squeue."""
         job, scheduler = self.job.job, self.world.scheduler
         try:
-            status = scheduler.status([job])[job]
-            if not status.answered:
-                return None
-            if status.released or status.phase in (Phase.ENDED, Phase.UNKNOWN):
-                return Fresh(listed=False)
+            if self.was_sent:
+                status = scheduler.status([job])[job]
+                if not status.answered:
+                    return None
+                if status.released or status.phase in (Phase.ENDED, Phase.UNKNOWN):
+                    return Fresh(listed=False)
+                if not status.reading.is_running:
+                    return Fresh(listed=True)
             details = scheduler.details(job)
         except SchedulerError:
             return None
         if details is None:
-            return None
+            return Fresh(listed=False)
         told = merge([Witness(Program.SCONTROL, self.world.clock(), (details.sighting,))])
-        running = told.reading.is_running and status.reading.is_running
-        return Fresh(True, running, attempt_of(told) if running else None, details.requeue)
+        running = told.reading.is_running
+        return Fresh(
+            told.phase is not Phase.ENDED, running, attempt_of(told) if running else None, details.requeue
+        )
 
     def _reach(self, stage: Stage, now: float, **more: Any) -> None:
         assert self.action is not None
@@ -314,7 +338,3 @@ class EarlyEnd:
 
     def _event(self, kind: str, message: str, **data: Any) -> Event:
         return Event(self.world.clock(), kind, str(self.job.job), message, data)
-
-
-def _is_het(parts: list[Any]) -> bool:
-    return any(part.component is not None for part in parts)

@@ -66,7 +66,7 @@ class Loop:
         """What the scheduler said about all jobs."""
         silent = all(not answer.status.answered for answer in answers.jobs.values())
         self._failures = self._failures + 1 if silent else 0
-        self._cost = answers.cost
+        self._cost = 0.0 if silent else answers.cost
         for job, answer in answers.jobs.items():
             if job in self.watchers:
                 watcher = self.watchers[job]

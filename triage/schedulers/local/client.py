@@ -112,6 +112,10 @@ class Local:
             request["script"], output, error, None, job.number, os.getuid(), False, None, planned["time_limit"],
         )  # fmt: skip
 
+    def past(self, job: JobId) -> Details | None:
+        """Its folder stays."""
+        return self.details(job)
+
     def cancel(self, job: JobId) -> None:
         folder = JobFolder(self.root / str(job.number))
         if not folder.path.is_dir() or job.task is not None:

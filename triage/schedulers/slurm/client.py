@@ -19,7 +19,7 @@ from triage.core.script.site import Partition, Site
 from triage.errors import SchedulerError
 from triage.schedulers.interface import Details, Request
 from triage.schedulers.process import Answer, Call, Runner, run
-from triage.schedulers.slurm import commands, parse
+from triage.schedulers.slurm import commands, parse, past
 from triage.schedulers.slurm.columns import AccountRow, QueueRow, Unreadable
 from triage.schedulers.slurm.environment import query_environment, submit_environment
 from triage.schedulers.slurm.refusals import failure, is_unknown_job, submission
@@ -128,6 +128,25 @@ class Slurm:
         own = [record for record in records if record.job == wanted or record.array == wanted.number]
         found = next((record for record in own if record.job == wanted), own[0] if own else None)
         return None if found is None else dataclasses.replace(found, job=job)
+
+    def past(self, job: JobId) -> Details | None:
+        """From accounting and from the script, if that still lies where it was."""
+        status = self.status([job]).get(job)
+        if status is None or not status.known:
+            return None
+        asked = ("WorkDir", "JobName", "SubmitLine", "JobIDRaw")
+        folder, name, line, raw = (
+            self._ask(commands.sacct_field(job, field)).out.rstrip("\n") for field in asked
+        )
+        script = past.script_of(line)
+        path = os.path.join(folder, script) if script is not None else ""
+        number = int(raw) if raw.isascii() and raw.isdigit() else job.number
+        output, error = past.log_files(line, _text_of(path), folder, name, job, number)
+        row = Sighting(
+            status.reading, status.reason, status.submitted, status.started, status.ended, status.restarts, status.exit,
+            status.batch_exit, status.nodes,
+        )  # fmt: skip
+        return Details(job, row, name, "", folder, path, output, error, raw=number)
 
     def cancel(self, job: JobId) -> None:
         answer = self.runner(Call(commands.scancel(job), query_environment(self.inherited), CANCEL_LIMIT))
@@ -254,6 +273,15 @@ class Slurm:
     def _check(program: str, answer: Answer) -> None:
         if not answer.whole or answer.code != 0:
             raise failure(program, answer)
+
+
+def _text_of(path: str) -> str:
+    """A script as it is now; empty where it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(past.LONGEST)
+    except (OSError, ValueError):
+        return ""
 
 
 def _needs_account(witness: Witness) -> bool:

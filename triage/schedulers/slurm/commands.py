@@ -71,6 +71,11 @@ def sacct_command_lines(user: str, since: float, cluster: str | None = None) -> 
     )  # fmt: skip
 
 
+def sacct_field(job: JobId, field: str) -> Argv:
+    """One field of free text of one job: a question of its own, because such text may hold any separator."""
+    return ("sacct", *_cluster(job.cluster), "-n", "-P", "-X", "-j", job.local, f"--format={field}")
+
+
 def scontrol_job(job: JobId) -> Argv:
     """Without `-o`: only line starts tell a key from free text."""
     return ("scontrol", *_cluster(job.cluster), "show", "job", job.local)

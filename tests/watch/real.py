@@ -1,0 +1,132 @@
+"""Watching jobs of the mini-Slurm: real jobs, a real store, the real command line's wiring, in a thread."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.minislurm.cluster import MiniSlurm
+from triage.cli.exitcodes import of_error
+from triage.cli.following import follow_jobs
+from triage.core.jobs.identity import JobId, parse_job
+from triage.errors import TriageError
+from triage.store.database import Database
+from triage.watch.events import Event
+from triage.watch.options import Options
+
+GRACEFUL = """\
+folder={folder}/$SLURM_JOB_NAME-$SLURM_JOB_ID/attempt-${{SLURM_RESTART_COUNT:-0}}
+ended() {{
+  read -r request < "$folder/end-early" || return
+  [ "$request" = "job=$SLURM_JOB_ID attempt=${{SLURM_RESTART_COUNT:-0}}" ] || return
+  kill "$step"; wait "$step"; exit 0
+}}
+trap ended USR2
+mkdir -p "$folder"
+echo "triage.started/1 job=$SLURM_JOB_ID attempt=${{SLURM_RESTART_COUNT:-0}} end=USR2" > "$folder/started"
+"""
+
+
+@dataclass(slots=True)
+class Watching:
+    """A watcher that runs in a thread."""
+
+    thread: threading.Thread
+    told: list[Event]
+    code: list[int]
+
+    def until(self, kind: str, *, seconds: float = 40, words: str = "") -> Event:
+        """The first event of a kind that holds the words."""
+        end = time.monotonic() + seconds
+        while True:
+            for event in list(self.told):
+                if event.kind == kind and words in event.message:
+                    return event
+            assert time.monotonic() < end, f"no {kind} {words!r}: {self.said()}"
+            assert self.thread.is_alive() or any(e.kind == kind for e in self.told), self.said()
+            time.sleep(0.02)
+
+    def ended(self, *, seconds: float = 60) -> int:
+        self.thread.join(seconds)
+        assert not self.thread.is_alive(), self.said()
+        return self.code[0]
+
+    def said(self) -> str:
+        return "\n".join(event.line() for event in self.told)
+
+
+@dataclass(slots=True)
+class RealSite:
+    """A folder on the mini-Slurm's machine."""
+
+    mini: MiniSlurm
+    folder: Path
+    submitted: list[JobId] = field(default_factory=list)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, **self.mini.environment, "TRIAGE_STATE": str(self.folder / "state")}
+
+    @property
+    def database(self) -> Database:
+        return Database(str(self.folder / "state"))
+
+    def submit(self, body: str, *options: str, name: str = "train") -> JobId:
+        script = self.folder / f"{name}.sh"
+        script.write_text(f"#!/bin/bash\n{body}")
+        text = self.mini.output(
+            "sbatch", "--parsable", f"--job-name={name}", f"--output={self.folder}/%x-%j.out", f"--chdir={self.folder}", *options, str(script)
+        )  # fmt: skip
+        job = parse_job(text.strip())
+        assert job is not None
+        self.submitted.append(job)
+        return job
+
+    def graceful(self) -> str:
+        """The head of a script that ends itself when it is asked to, as the rendered one does."""
+        return GRACEFUL.format(folder=self.folder)
+
+    def watch(self, job: JobId, options: Options | None = None, *, give_up: float = 3600.0) -> Watching:
+        told: list[Event] = []
+        code: list[int] = []
+
+        def run() -> None:
+            try:
+                code.append(
+                    follow_jobs(self.environment, "slurm", [job], options or Options(), told.append, give_up)
+                )
+            except TriageError as error:
+                told.append(Event(time.time(), "error", str(job), str(error)))
+                code.append(int(of_error(error)))
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        return Watching(thread, told, code)
+
+    def log(self, job: JobId, name: str = "train") -> Path:
+        return self.folder / f"{name}-{job.number}.out"
+
+    def until(self, what: str, happened: Callable[[], bool], *, seconds: float = 40) -> None:
+        end = time.monotonic() + seconds
+        while not happened():
+            assert time.monotonic() < end, f"not within {seconds} s: {what}"
+            time.sleep(0.05)
+
+    def state(self, job: JobId) -> str:
+        return self.mini.run("squeue", "-h", "-t", "all", "-j", str(job.number), "-o", "%T").stdout.strip()
+
+    def requeue(self, job: JobId) -> None:
+        """It starts again, without the two minutes that Slurm waits."""
+        self.mini.output("scontrol", "requeue", str(job))
+        self.start_now(job)
+
+    def start_now(self, job: JobId) -> None:
+        self.until("it waits again", lambda: self.state(job) == "PENDING")
+        self.mini.output("scontrol", "update", f"JobId={job}", "StartTime=now")
+
+    def runs(self, job: JobId) -> None:
+        self.until(f"job {job} runs", lambda: self.state(job) == "RUNNING")
