@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import resource
 import signal
 import sys
@@ -29,7 +30,8 @@ from triage.core.cause.verdict import PHASES, Verdict
 from triage.errors import TriageError
 
 SECONDS_PER_INPUT = 20
-"""Far above what any input here needs: a hang, not a slow machine, runs into it."""
+"""Of processor time, far above what any input here needs: a hang, not a busy machine, runs into it."""
+RANKS = re.compile(r"\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*")
 GROWTH = 400 << 20
 """Bytes that the process may grow by over the whole run."""
 
@@ -212,6 +214,8 @@ def broken(verdict: Verdict) -> str:
         if evidence is not None and not 1 <= evidence.first_line <= evidence.last_line:
             return f"lines {evidence.first_line} to {evidence.last_line}"
     for one in others:
+        if one.ranks and not RANKS.fullmatch(one.ranks):
+            return f"ranks {one.ranks!r}"
         if one.ranks and one.count < number_of(one.ranks):
             return f"{one.count} ranks, but {one.ranks}"
     return ""
@@ -244,8 +248,8 @@ def _run(logs: Sequence[Log], rng: random.Random) -> str:
     def give_up(_signal: int, frame: FrameType | None) -> None:
         raise TooSlow("".join(traceback.format_stack(frame)[-12:]))
 
-    signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(SECONDS_PER_INPUT)
+    signal.signal(signal.SIGPROF, give_up)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS_PER_INPUT)
     try:
         return broken(verdict_of(logs, pieces=pieces))
     except TriageError:
@@ -255,7 +259,7 @@ def _run(logs: Sequence[Log], rng: random.Random) -> str:
     except Exception:
         return traceback.format_exc(limit=-8)
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def peak_memory() -> int:

@@ -18,6 +18,7 @@ from triage.core.cause.keeper import Keeper, Kept
 from triage.core.cause.places import Places
 from triage.core.cause.verdict import Scanned, Verdict
 from triage.core.events.extract import artifact_event, error_file_event, events_of
+from triage.core.events.manifest import manifest_of
 from triage.core.events.model import Event
 from triage.core.logs.regions import LARGEST, Anchors, Region, RegionFinder
 from triage.core.logs.source import Source
@@ -34,6 +35,7 @@ WHOLE_LIMIT = 4 << 20
 _WHOLE: dict[str, Callable[[int, str], Event | None]] = {
     "error-file": error_file_event,
     "artifact": artifact_event,
+    "manifest": manifest_of,
 }
 """Kinds of sources that are one piece of JSON, and what they say."""
 
@@ -115,7 +117,7 @@ class SourceFeed:
             event = _WHOLE[self.source.kind](self.index, text)
         if event is not None:
             self.keeper.add([event])
-        elif self.source.kind != "artifact":
+        elif self._whole is None or self.source.kind == "error-file":
             self._read()
         self.keeper.close()
         self.passed_over = self._finder.passed_over

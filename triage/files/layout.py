@@ -15,7 +15,8 @@ from triage.core.lazy import lazy
 from triage.core.logs.source import Source
 from triage.core.values import dataclass
 from triage.files.hosts import looks_like_host, may_be_host
-from triage.files.sniff import is_artifact
+from triage.files.rendered import rendered
+from triage.files.sniff import is_artifact, is_manifest
 
 _COMPRESSED = lazy(r"\.(?:gz|xz|zst|bz2)$", re.I)
 _SUFFIX = lazy(r"(?:\.(?:log|txt|out|err|stdout|stderr|output|error|json|o|e))+(?:\.\d{1,3})?$", re.I)
@@ -60,6 +61,7 @@ def sources_of(paths: Sequence[str]) -> list[Source]:
     family = _Family.of(names)
     folders: dict[tuple[str, ...], Source] = {}
     sources = [_source(name, family, folders) for name in names]
+    sources = rendered(sources)
     jobs = {source.job for source in sources}
     return [
         replace(source, job=name.run_id)
@@ -155,6 +157,8 @@ def _source(name: _Name, family: _Family, folders: dict[tuple[str, ...], Source]
     source = replace(_said_by_folders(name.folders, family, folders), path=name.path, stream=name.stream)
     if name.file.lower().endswith("error.json"):
         source = replace(source, kind="error-file")
+    elif is_manifest(name.file):
+        source = replace(source, kind="manifest")
     elif is_artifact(name.file):
         source = replace(source, kind="artifact")
     elif kernel := _KERNEL.fullmatch(name.stem):

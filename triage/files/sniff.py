@@ -58,12 +58,17 @@ def is_artifact(name: str) -> bool:
     return _ARTIFACT.search(name.lower()) is not None
 
 
+def is_manifest(name: str) -> bool:
+    """A node's launch manifest, which rendered scripts write."""
+    return name == "launch.json"
+
+
 def why_not_log(name: str) -> str:
     """The reason why a file of this name in a job's folder would mislead when it is read as a log; else empty."""
     lower = name.lower()
     if lower == "error.json" or lower.endswith(("-error.json", "_error.json")):
         return ""
-    if is_artifact(name):
+    if is_artifact(name) or is_manifest(name):
         return ""
     dot = lower.rfind(".")
     return _NOT_LOGS.get(lower[dot:], "") if dot > 0 else ""

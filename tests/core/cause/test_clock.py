@@ -73,11 +73,25 @@ def test_stamps_without_any_year_still_compare_with_each_other() -> None:
     assert clock.shown(glog(1)) == "01-02T00:00:00.000000"
 
 
-def test_utc_is_another_axis_and_orders_nothing() -> None:
+def test_utc_is_the_axis_where_no_local_time_is_printed() -> None:
+    first, second = stamp("2026-12-01T10:00:00Z"), stamp("2026-12-01T10:00:09Z")
+    clock = Clock([first, second])
+    assert clock.bounds(Interval(at=first)).before(clock.bounds(Interval(at=second)))
+    assert clock.shown(first) == "2026-12-01T10:00:00"
+    assert clock.seconds(glog(1)) is None
+
+
+def test_a_bare_number_of_seconds_shows_no_calendar() -> None:
+    epoch = stamp("1764583200")
+    clock = Clock([epoch])
+    assert clock.seconds(epoch) == 1764583200.0
+    assert clock.shown(epoch) is None
+
+
+def test_utc_is_another_axis_beside_local_times_and_orders_nothing() -> None:
     utc = stamp("2026-12-01T10:00:00Z")
     assert utc.utc
-    clock = Clock([utc])
-    assert clock.year is None
+    clock = Clock([utc, stamp("2026-12-01 12:00:00")])
     assert clock.seconds(utc) is None
     assert clock.bounds(Interval(at=utc)) == UNKNOWN
     assert clock.shown(utc) is None

@@ -78,11 +78,11 @@ def test_a_python_warning_is_no_failure_whatever_its_words() -> None:
     assert [k.deciding and k.deciding.rule.id for k in kept.kept()] == ["timeout/time-limit"]
 
 
-def test_the_latest_stamp_ignores_utc_ones() -> None:
+def test_the_latest_stamps_are_remembered_of_either_axis() -> None:
     kept = keeper()
     kept.add([Message(Span(0, 0, 5), when=Interval(at=Stamp("local", 10.0)), text="a")])
     kept.add([Message(Span(0, 9, 12), when=Interval(at=Stamp("utc", 99.0, utc=True)), text="b")])
-    assert [stamp.text for stamp in kept.stamps] == ["local"]
+    assert [stamp.text for stamp in kept.stamps] == ["local", "utc"]
 
 
 def test_a_cause_in_the_chain_decides_over_the_symptom_that_wraps_it() -> None:

@@ -17,6 +17,7 @@ from tests.core.cause.logs import (
     tagged,
     trace,
     verdict,
+    watchdog,
 )
 from triage.core.cause.verdict import Verdict
 
@@ -309,3 +310,61 @@ def test_a_step_after_the_time_limits_line_changes_nothing() -> None:
 def test_slurmstepds_line_behind_a_task_label_still_decides() -> None:
     told = prefixed("0: ", cancelled(22, "TIME LIMIT"))
     assert run(prefixed("0: ", steps(1, 20)), prefixed("1: ", steps(1, 20)), told).category == "timeout"
+
+
+def zulu(minute: int, text: str) -> str:
+    """A line as `kubectl logs --timestamps` prints it."""
+    return f"2026-12-01T10:{minute:02d}:00.000000417Z {text}"
+
+
+def test_a_hang_at_exit_shows_in_a_log_whose_collector_stamps_in_utc() -> None:
+    found = run(
+        *(zulu(n, f"INFO:root:Epoch 1 step {n} of 5, loss 0.12, 3.9 batches/s") for n in range(5)),
+        zulu(6, "INFO:root:Training complete: 1 epochs"),
+        "2026-12-01T10:51:08.000000417Z " + cancelled(3068, "TIME LIMIT"),
+    )
+    assert (found.category, found.rule) == ("hang", "hang/at-exit")
+
+
+def test_a_servers_chatter_behind_the_last_step_hides_no_hang() -> None:
+    chatter = "\n".join(stamped(60 + n, f'"GET /metrics HTTP/1.1" 200 OK {n}') for n in range(3000))
+    last = "\n".join(stamped(n, f"step {n}: {{'train/loss': 0.5, 'train/step': {n}}}") for n in range(5))
+    assert run(last, chatter, cancelled(3100, "TIME LIMIT")).category == "hang"
+
+
+ABORT = "/scratch/run.sh: line 184: 2324239 Aborted                 (core dumped) litgpt pretrain model"
+FRAMES = "frame #5: <unknown function> + 0x89c02 (0x7fe21a689c02 in /lib64/libc.so.6)"
+
+
+def test_the_watchdogs_abort_is_no_cause_however_the_shell_and_srun_tell_it() -> None:
+    found = run(
+        *(watchdog(rank, 0) for rank in (1, 2, 3)),
+        FRAMES,
+        "",
+        ABORT,
+        "srun: error: gpu1: task 3: Exited with exit code 134",
+        "srun: error: gpu1: tasks 1-2: Exited with exit code 134",
+        "srun: error: gpu1: task 0: Terminated",
+    )
+    assert (found.category, found.rule) == ("nccl", "nccl/watchdog-timeout")
+
+
+def test_an_abort_before_the_others_wait_is_the_cause() -> None:
+    found = run(
+        "terminate called after throwing an instance of 'std::out_of_range'",
+        ABORT,
+        *(watchdog(rank, 600) for rank in (1, 2, 3)),
+    )
+    assert found.category == "signal"
+
+
+def test_an_assertion_without_a_message_speaks_by_its_line() -> None:
+    lines = trace("AssertionError").splitlines()
+    found = run(*lines[:-2], "    assert accumulation % world_size == 0", lines[-1])
+    assert (found.category, found.rule) == ("shape", "shape/asserted-division")
+    assert "accumulation % world_size == 0" in found.summary
+
+
+def test_a_killed_child_is_no_cause_that_its_parents_traceback_shows() -> None:
+    found = run(trace("Exception: process 0 terminated with signal SIGKILL", "join", "/torch/spawn.py"))
+    assert found.category == "unknown"

@@ -227,3 +227,9 @@ def test_a_task_is_a_rank_only_where_that_is_known(task_is_rank: bool | None, ra
 def test_a_task_per_node_with_a_local_rank_makes_a_rank() -> None:
     world = World(per_node=8, task_is_rank=False)
     assert world.resolve(SOURCE, 0, Tags(task=2, local_rank=3)).rank == 19
+
+
+def test_a_local_rank_above_the_rank_gives_no_base() -> None:
+    lines = prefixed("[default0]:", trace(BAD_LUCK))
+    found = root(log("t.log", "[rank0]:[default3]: starting", lines))
+    assert found.rank in (None, 0)

@@ -50,6 +50,9 @@ def test_nan_loss_is_still_progress() -> None:
     ("line", "kind", "iteration"),
     [
         ("[after training is done] datetime: 2026-12-01 10:00:00 ", "done", None),
+        ("Training complete: 120 epochs", "done", None),
+        ("Training has finished successfully.", "done", None),
+        ("3 epochs completed in 0.331 hours.", "done", None),
         ("[before the start of training step] datetime: 2026-12-01 10:00:00 ", "start", None),
         ("saving checkpoint at iteration    500 to /ckpt in torch_dist format", "saving", 500),
         ("  successfully saved checkpoint from iteration     500 to /ckpt [ t 1/2, p 1/1 ]", "saved", 500),
@@ -77,6 +80,11 @@ def test_announcements(line: str, kind: str, iteration: int | None) -> None:
         ("[Rank 0] step=10, skipped=0, lr=[5e-05], mom=[[0.9, 0.999]]", 10),
         ("step: 10  loss: 11.5000  memory: 53.11GiB(67.15%)  tps: 6,826  mfu: 41.77%", 10),
         ("step 84 | loss 1.9", 84),
+        ("step 7: {'train/loss': -4.8e-08, 'train/step': 7}", 7),
+        (
+            "  1/2   21.7G   0.0384   0.0110   53   640:  52%|█████     | 151/289 [02:31<02:18,  1.07it/s]",
+            151,
+        ),
         ("iter 100: loss 2.3451, time 130.2ms, mfu 40.1%", 100),
         ("progress: step=3600, loss=1.81, lr=0.0004, sample_count=7, step_time=0.2", 3600),
         ("[batch=12/3000]:", 12),

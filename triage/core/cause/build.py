@@ -11,6 +11,7 @@ from triage.core.cause.facts import memory_facts
 from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.joblog import JobLog, Reason, ResolvedExit
 from triage.core.cause.judge import outcome_of
+from triage.core.cause.manifests import differences
 from triage.core.cause.outcome import Outcome
 from triage.core.cause.places import LineNumbers, Places
 from triage.core.cause.ranges import fold
@@ -42,7 +43,7 @@ def build_verdict(
     """Say what was selected; line numbers are asked for only where evidence is shown."""
     outcome = outcome_of(job, selection)
     places = Places(job.sources, lines)
-    places.want(_spans(selection, outcome))
+    places.want([*_spans(selection, outcome), *((m.span.source, 0) for m in job.manifests)])
     root = _root(job, outcome, places) if outcome.failed else None
     facts = {name: job.facts.get(name) for name in FACT_NAMES}
     if outcome.occurrence is not None:
@@ -50,9 +51,10 @@ def build_verdict(
     missing = _missing_ranks(job)
     values = _values(outcome, root, facts, job_id)
     reasons = (*_who(outcome, root), *outcome.reasons, *_torchrun_says(job, root), *_missing_reason(missing))
+    uneven = tuple(differences(job.manifests))
     own = root.rank if root is not None else None
     sure = confidence_of(selection, outcome, root, missing)
-    reasons = (*reasons, *(Reason(f"confidence is {sure.level}: {why}") for why in sure.doubts))
+    reasons = (*reasons, *uneven, *(Reason(f"confidence is {sure.level}: {why}") for why in sure.doubts))
     downstream = _rows(outcome.downstream, places, own)
     return Verdict(
         failed=outcome.failed,

@@ -60,19 +60,23 @@ def dated(event: Event) -> Event:
 
 
 class Clock:
-    """Turns stamps into seconds. Stamps that say they are UTC lie on another axis than local ones and are not used."""
+    """Turns stamps into seconds. Stamps that say they are UTC lie on another axis than local ones: they count where no
+    local time with its year is printed at all (`kubectl logs --timestamps`), and are not used beside such."""
 
     def __init__(self, stamps: Iterable[Stamp]) -> None:
+        stamps = [s for s in stamps if s.seconds is not None]
+        self.utc = any(s.utc for s in stamps) and all(s.utc or not s.has_year for s in stamps)
+        """Whether the axis is UTC."""
         years = Counter(
             datetime.fromtimestamp(s.seconds, UTC).year
             for s in stamps
-            if s.seconds is not None and s.has_year and not s.utc and 0 < s.seconds < 4e9
+            if s.seconds is not None and s.has_year and s.utc == self.utc and 0 < s.seconds < 4e9
         )
         self.year: int | None = max(years, key=lambda y: (years[y], y)) if years else None
         self._start = datetime(self.year, 1, 1, tzinfo=UTC).timestamp() if self.year is not None else 0.0
 
     def seconds(self, stamp: Stamp | None) -> float | None:
-        if stamp is None or stamp.seconds is None or stamp.utc:
+        if stamp is None or stamp.seconds is None or stamp.utc != self.utc:
             return None
         if stamp.has_year or self.year is None:
             return stamp.seconds
@@ -91,7 +95,7 @@ class Clock:
         """As ISO 8601 without offset, to the printed precision; without a year where none is known; None for a stamp
         that counts from the epoch, for which the local offset is not known."""
         seconds = self.seconds(stamp)
-        if seconds is None:
+        if seconds is None or stamp.is_epoch:
             return None
         moment = datetime.fromtimestamp(math.floor(seconds), UTC)
         text = moment.strftime(

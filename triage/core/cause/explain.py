@@ -18,7 +18,7 @@ from triage.core.cause.rootcause import Selection, select
 from triage.core.cause.timeline import build_timeline
 from triage.core.cause.verdict import Verdict
 from triage.core.cause.where import Where, World, build_world
-from triage.core.events.model import Collective, Event, Exit, Facts, Message, Progress, Trace, Words
+from triage.core.events.model import Collective, Event, Exit, Facts, Manifest, Message, Progress, Trace, Words
 from triage.core.logs.record import Stamp
 from triage.core.logs.source import Source
 from triage.core.rules.ruleset import RuleSet
@@ -82,6 +82,7 @@ def resolve(attempt: Attempt, feeds: Sequence[Fed], ruleset: RuleSet, everything
         ],
         ruleset=ruleset,
         facts=facts,
+        manifests=sorted((e for e in events if isinstance(e, Manifest)), key=lambda e: e.node_rank),
         words=[
             (e, world.resolve(sources[e.span.source], e.span.source, e.tags))
             for e in events

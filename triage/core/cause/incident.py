@@ -135,3 +135,21 @@ def _in_time(members: list[Occurrence]) -> tuple[Occurrence, ...]:
 def _order(o: Occurrence) -> tuple[float, int, str, int]:
     rank = o.where.rank if o.where.rank is not None else 1 << 30
     return (o.bounds.guess, rank, o.where.node or "", o.event.span.first)
+
+
+def is_soft(incident: Incident) -> bool:
+    return all(
+        o.event.logged
+        if isinstance(o.event, Trace)
+        else isinstance(o.event, Message) and o.event.level[:1] in ("W", "I", "D")
+        for o in incident.occurrences
+    )
+
+
+def same_stream_before(a: Incident, b: Incident) -> bool:
+    """All of b lies behind a's first in one stream."""
+    source, at = a.first.place
+    key = a.first.event.tags.stream_key()
+    return all(
+        o.place[0] == source and o.place[1] > at and o.event.tags.stream_key() == key for o in b.occurrences
+    )

@@ -9,7 +9,7 @@ from triage.core.cause.clock import Bounds, Clock
 from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.timeline import Timeline
 from triage.core.cause.where import Where, World
-from triage.core.events.model import Collective, Exit, Trace, Words
+from triage.core.events.model import Collective, Exit, Manifest, Trace, Words
 from triage.core.logs.source import Source
 from triage.core.rules.ruleset import RuleSet
 from triage.core.values import dataclass
@@ -70,6 +70,8 @@ class JobLog:
     """When lines were written, of whatever kind: the latest of each source, sorted."""
     ranks_seen: frozenset[int] = frozenset()
     """Ranks that wrote at least one line."""
+    manifests: Sequence[Manifest] = ()
+    """How each node was launched, in the order of the nodes."""
     words: Sequence[tuple[Words, Where]] = ()
     """Plain lines right before reports of failures."""
 

@@ -9,7 +9,18 @@ from functools import lru_cache
 
 from triage.core.cause.clock import dated
 from triage.core.cause.deciding import deciding
-from triage.core.events.model import Collective, Event, Exit, Facts, Mark, Message, Progress, Trace, Words
+from triage.core.events.model import (
+    Collective,
+    Event,
+    Exit,
+    Facts,
+    Manifest,
+    Mark,
+    Message,
+    Progress,
+    Trace,
+    Words,
+)
 from triage.core.logs.record import Stamp, Tags
 from triage.core.rules.engine import Engine, Match
 from triage.core.values import dataclass
@@ -40,7 +51,7 @@ class Keeper:
     tags: set[Tags] = field(default_factory=set)
     """Every different writer seen."""
     stamps: list[Stamp] = field(default_factory=list)
-    """The latest stamps that are not UTC, of whatever lines."""
+    """The latest stamps, of whatever lines."""
     _writer: Tags | None = None
     """Of the latest event: most have the same tags as the one before."""
     _first: dict[object, list[Kept]] = field(default_factory=dict)
@@ -95,7 +106,7 @@ class Keeper:
             self._writer = event.tags
             self.tags.add(_of_process(event.tags))
         at = event.when.at
-        if at is not None and at.seconds is not None and not at.utc:
+        if at is not None and at.seconds is not None:
             self.stamps.append(at)
             if len(self.stamps) > 2 * STAMPS_KEPT:
                 self.stamps[: len(self.stamps) - STAMPS_KEPT] = []
@@ -142,6 +153,8 @@ def _key(event: Event, match: Match | None) -> object:
             event.op,
             event.ranks,
         )
+    if isinstance(event, Manifest):
+        return Manifest
     if isinstance(event, Facts):
         return (Facts, event.origin, tuple(sorted(event.values.items())))
     if isinstance(event, Mark):

@@ -11,19 +11,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from triage.core.cause.aftermath import by_itself, is_aftermath
 from triage.core.cause.clock import SKEW
 from triage.core.cause.edges import explains
 from triage.core.cause.handled import survived
-from triage.core.cause.incident import Incident
+from triage.core.cause.incident import Incident, is_soft, same_stream_before
 from triage.core.cause.joblog import JobLog, Reason
 from triage.core.cause.symptom import earliest
 from triage.core.events.model import Exit, Message, Trace
 from triage.core.rules.model import FALLBACK, WEAK, Role
 from triage.core.values import dataclass
 
-ABORT = 6
-ENDING = frozenset({9, 15})
-"""Signals by which Slurm itself ends a step."""
 COMPARED = 200
 """Different failures that are weighed against one another."""
 NEAR = 4 << 10
@@ -109,12 +107,10 @@ def _candidates(live: Sequence[Incident], job: JobLog, reasons: list[Reason]) ->
     scheduler = [i for i in live if i.rule.scheduler and i.role is Role.ROOT]
     strong = [i for i in scheduler if not _plain_cancel(i)]
     weak = [
-        i
-        for i in live
-        if i.role is Role.ROOT and FALLBACK < i.rule.specificity <= WEAK and _by_itself(i, job)
+        i for i in live if i.role is Role.ROOT and FALLBACK < i.rule.specificity <= WEAK and by_itself(i, job)
     ]
-    weak = [i for i in weak if not _aftermath(i, live)]
-    roots = [i for i in roots if not _aftermath(i, live)]
+    weak = [i for i in weak if not is_aftermath(i, live)]
+    roots = [i for i in roots if not is_aftermath(i, live)]
     roots = _not_after_scheduler([*roots, *fallback], strong, reasons)
     for tier in (_tier(roots, strong, job), strong, weak, _plain_cancels(scheduler, live)):
         if tier:
@@ -125,27 +121,6 @@ def _candidates(live: Sequence[Incident], job: JobLog, reasons: list[Reason]) ->
     reasons.append(Reason("no Python traceback that is not NCCL's own, on any rank"))
     collective = [i for i in downstream if i.category == "nccl"] or downstream
     return [earliest(collective)]
-
-
-def _aftermath(incident: Incident, live: Sequence[Incident]) -> bool:
-    """An abort (SIGABRT) is what the NCCL watchdog does: beside collective failures it is their end, not their cause.
-    And a process that raised an exception may crash while it is torn down."""
-    event = incident.first.event
-    beside = [i for i in live if i.category == "nccl" and not isinstance(i.first.event, Exit)]
-    if isinstance(event, Exit):
-        number = event.signal or (-event.exitcode if event.exitcode is not None else 0)
-        if event.by == "srun" and number in ENDING and any(i.rule.scheduler for i in live):
-            return True
-        return (number == ABORT and bool(beside)) or (
-            incident.category == "signal" and _raised(incident, live)
-        )
-    return incident.rule.id == "signal/abort" and any(i.ranks & incident.ranks for i in beside)
-
-
-def _raised(incident: Incident, live: Sequence[Incident]) -> bool:
-    """Whether all of its ranks raised one and the same exception."""
-    traces = (i for i in live if i.role is Role.ROOT and isinstance(i.first.event, Trace) and not _is_soft(i))
-    return any(incident.ranks and incident.ranks <= i.ranks and i.category != "signal" for i in traces)
 
 
 def _tier(roots: list[Incident], strong: list[Incident], job: JobLog) -> list[Incident]:
@@ -209,19 +184,6 @@ def _behind(root: Incident, told: Incident) -> bool:
     return all(o.place[0] == source and o.place[1] > at for o in root.occurrences)
 
 
-def _by_itself(incident: Incident, job: JobLog) -> bool:
-    """A signal death that no launcher caused: none of the rank's failures came before it."""
-    first = incident.first
-    if isinstance(first.event, Exit) and first.event.victim:
-        return False
-    exits = [e for e in job.failing_exits() if e.time is not None]
-    if not exits or not isinstance(first.event, Exit):
-        return True
-    earliest = min(e.time for e in exits if e.time is not None)
-    mine = [e.time for e in exits if e.exit is first.event and e.time is not None]
-    return not mine or mine[0] <= earliest + SKEW or first.event.first
-
-
 def _likeliest(tier: list[Incident], job: JobLog) -> list[Incident]:
     """So many that they can all be compared with one another."""
     if len(tier) <= COMPARED:
@@ -246,17 +208,13 @@ def _first(
     earliest = [
         c
         for c in candidates
-        if not any(
-            o is not c and (o.bounds.before(c.bounds) or _same_stream_before(o, c)) for o in candidates
-        )
+        if not any(o is not c and (o.bounds.before(c.bounds) or same_stream_before(o, c)) for o in candidates)
     ] or candidates
     said = min(earliest, key=lambda i: _preference(i, job))
     best = _speaker(said, candidates)
     others = [c for c in candidates if c is not best]
     rivals = tuple(
-        c
-        for c in others
-        if not (best.bounds.before(c.bounds, _skew(best, c)) or _same_stream_before(best, c))
+        c for c in others if not (best.bounds.before(c.bounds, _skew(best, c)) or same_stream_before(best, c))
     )
     if others:
         how = "is the first in time" if not rivals else "says most; time alone does not order them"
@@ -271,7 +229,7 @@ def _first(
 
 def _firm(candidates: list[Incident]) -> list[Incident]:
     """Without mere warnings and logged tracebacks, unless nothing else is there or they are about the same failure."""
-    firm = [c for c in candidates if not _is_soft(c)]
+    firm = [c for c in candidates if not is_soft(c)]
     if not firm:
         return candidates
     return [
@@ -279,15 +237,6 @@ def _firm(candidates: list[Incident]) -> list[Incident]:
         for c in candidates
         if c in firm or any(f.category == c.category and _may_be_one(c, f) for f in firm)
     ]
-
-
-def _is_soft(incident: Incident) -> bool:
-    return all(
-        o.event.logged
-        if isinstance(o.event, Trace)
-        else isinstance(o.event, Message) and o.event.level[:1] in ("W", "I", "D")
-        for o in incident.occurrences
-    )
 
 
 def _speaker(best: Incident, candidates: list[Incident]) -> Incident:
@@ -328,15 +277,6 @@ def _skew(a: Incident, b: Incident) -> float:
     return 0.0 if one_source or (len(hosts) == 1 and None not in hosts) else SKEW
 
 
-def _same_stream_before(a: Incident, b: Incident) -> bool:
-    """All of b lies behind a's first in one stream."""
-    source, at = a.first.place
-    key = a.first.event.tags.stream_key()
-    return all(
-        o.place[0] == source and o.place[1] > at and o.event.tags.stream_key() == key for o in b.occurrences
-    )
-
-
 def _preference(incident: Incident, job: JobLog) -> tuple[object, ...]:
     o = incident.first
     first_exit = {e.where.rank for e in job.exits if e.exit.first and e.failing}
@@ -371,7 +311,7 @@ def _place_rest(
             or root.bounds.before(incident.bounds, _skew(root, incident))
             or _killed_what_was_left(root, incident)
             or (bool(incident.ranks) and incident.ranks <= root.ranks)
-            or _same_stream_before(root, incident)
+            or same_stream_before(root, incident)
             or incident.rule.specificity <= WEAK
         )
         (downstream if explained else unexplained).append(incident)

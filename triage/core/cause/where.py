@@ -256,7 +256,7 @@ def _learn_exits(world: World, sources: Sequence[Source], events: Sequence[Event
             world.rank_of_pid.setdefault((index, event.pid), event.rank)
             if event.host:
                 world.rank_on_host.setdefault((_short(event.host), event.pid), event.rank)
-        if event.local_rank is not None:
+        if event.local_rank is not None and event.local_rank <= event.rank:
             world.local_of.setdefault(event.rank, event.local_rank)
             bases[index].add(event.rank - event.local_rank)
             if event.host:
@@ -315,10 +315,11 @@ def _learn_tags(world: World, sources: Sequence[Source], events: Sequence[Event]
         tags, index = event.tags, event.span.source
         if tags.rank is None:
             continue
-        if tags.local_rank is not None and tags.node is not None:
-            world.offset_of_host.setdefault(tags.node, tags.rank - tags.local_rank)
-        elif tags.local_rank is not None:
-            bases[index].add(tags.rank - tags.local_rank)
+        base = -1 if tags.local_rank is None else tags.rank - tags.local_rank
+        if base >= 0 and tags.node is not None:
+            world.offset_of_host.setdefault(tags.node, base)
+        elif base >= 0:
+            bases[index].add(base)
         if node := (tags.node or sources[index].node):
             world.host_of.setdefault(tags.rank, node)
     for index, seen in bases.items():

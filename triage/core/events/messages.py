@@ -76,6 +76,11 @@ def last_words(events: Sequence[Event]) -> list[Words]:
         before = next((plain[event.span.first - n] for n in (1, 2) if event.span.first - n in plain), None)
         if before is None or event.span.first - before.span.first > NEAR:
             continue
-        if len(before.text) < 300 and _SENTENCE.match(before.text) and not _NO_WORDS.search(before.text):
+        if (
+            len(before.text) < 300
+            and _SENTENCE.match(before.text)
+            and not _STACK.match(before.text)
+            and not _NO_WORDS.search(before.text)
+        ):
             found[before.span.first] = Words(before.span, before.tags, before.when, before.text)
     return list(found.values())

@@ -126,6 +126,16 @@ class Facts(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Manifest(Facts):
+    """How a node was launched, as its script wrote it down."""
+
+    host: str = ""
+    node_rank: int = 0
+    said: Mapping[str, str] = field(default_factory=dict)
+    """Command, commit, environment and versions, by name: what all nodes should have in common."""
+
+
+@dataclass(frozen=True, slots=True)
 class Exit(Event):
     """How a process ended, as its launcher tells it."""
 

@@ -148,15 +148,17 @@ _ANNOUNCED: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "done",
         lazy(
-            r"^\W*[Tt]raining (?:is )?(?:completed?|done|finished)\b[\s.!]*(?:Do not forget to share.*|in [\d.]+ ?\w+\.?)?$"
+            r"^\W*[Tt]raining (?:is |has )?(?:completed?|done|finished)(?: successfully)?\b[\s.!:]*"
+            r"(?:Do not forget to share.*|(?:in|after) [\d.:]+ ?\w{0,12}\.?|\d+ (?:epoch|step|iteration)s?\.?)?$"
         ),
     ),
     ("done", lazy(r"^\W*(?:\w+ \| )*done training in [\d.]+ seconds")),
+    ("done", lazy(r"^\W*\d+ epochs completed in [\d.]+ hours")),
     ("no-result", lazy(r"^RESULT,\w{1,60},,\s*$")),
 )
 _ANNOUNCED_LITERALS = (
     "training is done", "start of training step", "exiting program", "checkpoint", "loss at ", "results at ",
-    "Evaluating ", "Trainer.fit", "raining completed", "raining done", "raining finished", "raining is ", "raining complete", "done training", "success count", "RESULT,",
+    "Evaluating ", "Trainer.fit", "raining completed", "raining done", "raining finished", "raining is ", "raining complete", "raining has ", "done training", "epochs completed", "success count", "RESULT,",
 )  # fmt: skip
 
 
@@ -179,6 +181,8 @@ _NOT_TRAINING = lazy(
     re.IGNORECASE,
 )
 _TRAINING = lazy(r"train|epoch|step|iter|progress", re.IGNORECASE)
+_WORD = lazy(r"[A-Za-z]{2}")
+"""A label of figures only (`1/2  21.7G  0.038  640:`) is a row of a training's table."""
 _GLOBAL_STEP = lazy(r"\bglobal_step=(\d{1,12})")
 _PAIR = lazy(rf"\b([A-Za-z_][\w/ ]{{0,40}}?)\s?=\s?({_NUMBER})(?![\w:])")
 
@@ -193,7 +197,7 @@ def _bar(text: str) -> _Reading | None:
     if (
         not re.search(r"it/s|s/it", state)
         or _NOT_TRAINING.search(label)
-        or (label and not _TRAINING.search(label))
+        or (_WORD.search(label) and not _TRAINING.search(label))
     ):
         return None
     values = {name: float(value) for name, value in _PAIR.findall(state)}
@@ -281,13 +285,13 @@ WORDS = (":::MLLOG", *(literal for literals, _ in _FORMS for literal in literals
 """One of these stands in every line that shows progress."""
 
 _STEP = lazy(
-    r"(?<![\w.-])(?:global[_ ]?step|total[_ ]step|step|iter|iteration|num_updates|update|batch)s?\b\"?\s{0,3}[:=#]?\s{0,3}[\[\"]?"
+    r"(?<![\w.-])(?:global[_ ]?step|total[_ ]step|step|iter|iteration|num_updates|update|batch)s?\b[\"']?\s{0,3}[:=#]?\s{0,3}[\[\"']?"
     r"\s{0,12}(\d{1,12})(?:\s{0,3}/\s{0,12}(\d{1,12}))?(?![\d.]*\w)",
     re.IGNORECASE,
 )
 _MEASURED = lazy(
     r"(?<![A-Za-z])((?:[a-z]{2,10}[ _]){0,3}(?:loss|lr|learning[ _]rate|grad[ _]norm|gnorm|ppl|perplexity|ce|wps|tps|mfu|tflops?)"
-    rf"(?:_\w{{1,20}})?)\"?\s{{0,3}}[:=]?\s{{0,8}}\"?({_NUMBER})(?!\w)",
+    rf"(?:_\w{{1,20}})?)[\"']?\s{{0,3}}[:=]?\s{{0,8}}[\"']?({_NUMBER})(?!\w)",
     re.IGNORECASE,
 )
 _RATE = lazy(

@@ -22,6 +22,11 @@ class Stamp:
     utc: bool = False
     """The stamp says that it is UTC (a `Z`, an epoch number)."""
 
+    @property
+    def is_epoch(self) -> bool:
+        """A bare number: it shows no calendar, so nothing tells which local time it was."""
+        return self.utc and ":" not in self.text
+
 
 @dataclass(frozen=True, slots=True)
 class Tags:

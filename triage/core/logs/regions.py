@@ -25,7 +25,7 @@ HEAD_WHOLE = 1 << 10
 TAIL = 2 << 10
 """The last bytes are read whatever they hold."""
 PROBE = 64 << 10
-"""The last bytes in which progress lines are looked for."""
+"""The last bytes in which progress lines are looked for first."""
 QUICK_PROBE = 12 << 10
 """The same within a stream, where they hold enough of them."""
 AROUND_TRACEBACK = 2 << 10
@@ -49,8 +49,8 @@ EDGE = LONGEST_LINE + AROUND_TRACEBACK
 KEPT_FIRST = 8 << 20
 KEPT_LAST = 4 << 20
 """Bytes of regions read closely from the front and from the back of one stream; a storm's middle is counted only."""
-LAST_STEPS = 16
-"""Progress lines before the end of a stream that are kept, of each form."""
+LAST_STEPS, FEW_STEPS = 16, 4
+"""Progress lines before the end of a stream that are kept, of each form; a few may be other lines with such words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +198,8 @@ class RegionFinder:
             last = begin == start and len(window) > QUICK_PROBE
             self._steps = self._last_steps(where, begin, PROBE if last else QUICK_PROBE)
             self._steps_in = None
+        elif self._anchors.has_progress(window):
+            self._steps = self._last_steps(window, start, len(window))
         first = _line_start(window, max(0, len(window) - TAIL))
         self._extend(window, start, start + first, self._offset)
         self._finish_open()
@@ -366,8 +368,8 @@ class RegionFinder:
             if start + first not in found:
                 forms[which] = forms.get(which, 0) + 1
                 found[start + first] = window[first : _line_end(window, low + end)]
-        if probe < PROBE and low and max(forms.values(), default=0) < LAST_STEPS:
-            return self._last_steps(window, start, PROBE)
+        if low and max(forms.values(), default=0) < (LAST_STEPS if probe < PROBE else FEW_STEPS):
+            return self._last_steps(window, start, PROBE if probe < PROBE else len(window))
         return found
 
     def _add_single_lines(self) -> None:

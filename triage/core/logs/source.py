@@ -15,7 +15,7 @@ class Source:
     """`out`, `err` or empty."""
     kind: str = "log"
     """`log`, `error-file` (torchrun's error.json), `artifact` (a training's metrics JSON: it states sizes, and says
-    nothing of a failure), `kernel` (dmesg, kern.log, syslog)."""
+    nothing of a failure), `manifest` (a node's launch.json), `kernel` (dmesg, kern.log, syslog)."""
     job: str | None = None
     node: str | None = None
     """Host name in the path."""

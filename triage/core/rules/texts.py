@@ -36,11 +36,22 @@ class TraceText:
 
 
 def of_link(link: Link) -> TraceText:
-    """The text form of a chain link."""
+    """The text form of a chain link. An assertion without a message speaks by its own source line."""
     exception = (link.exception or "")[:512]
+    asserted = _asserted(link)
+    if asserted:
+        return TraceText(exception, f"{exception}: {asserted}"[:MAX_TEXT], _frames(link.frames))
     message = "\n".join((link.message, *link.notes))[:MAX_TEXT] if link.notes else link.message[:MAX_TEXT]
     head = f"{exception}: {message}" if message else exception
     return TraceText(exception, head[:MAX_TEXT], _frames(link.frames))
+
+
+def _asserted(link: Link) -> str:
+    """`assert a % b == 0`, where that line is all that the exception says; else empty."""
+    if link.message.strip() or not link.frames or not (link.exception or "").endswith("AssertionError"):
+        return ""
+    code = link.frames[-1].code.strip()
+    return code if code.startswith("assert ") else ""
 
 
 def of_exit(event: Exit) -> str:

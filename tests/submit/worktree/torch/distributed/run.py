@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import IO
@@ -40,7 +41,7 @@ def copy(source: IO[bytes], kept: IO[bytes], shown: IO[bytes], prefix: bytes) ->
 
 def main() -> int:
     asked = read()
-    run = Path(asked.log_dir) / f"none_{os.getpid()}" / "attempt_0"
+    run = Path(tempfile.mkdtemp(prefix="none_", dir=asked.log_dir)) / "attempt_0"
     workers: list[subprocess.Popen[bytes]] = []
     threads: list[threading.Thread] = []
     for local in range(asked.nproc_per_node):

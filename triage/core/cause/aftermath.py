@@ -1,0 +1,60 @@
+"""Ends that only follow from something else: the watchdog's abort, the scheduler's kill, a crash while being torn down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from triage.core.cause.clock import SKEW
+from triage.core.cause.incident import Incident, is_soft, same_stream_before
+from triage.core.cause.joblog import JobLog
+from triage.core.events.model import Exit, Trace
+from triage.core.rules.model import Role
+
+ABORT = 6
+SHELL = 128
+"""What a shell adds to the number of the signal that ended its command."""
+ENDING = frozenset({9, 15})
+"""Signals by which Slurm itself ends a step."""
+
+
+def is_aftermath(incident: Incident, live: Sequence[Incident]) -> bool:
+    """An abort (SIGABRT) is what the NCCL watchdog does: beside collective failures it is their end, not their cause.
+    And a process that raised an exception may crash while it is torn down."""
+    event = incident.first.event
+    beside = [i for i in live if i.category == "nccl" and not isinstance(i.first.event, Exit)]
+    if isinstance(event, Exit):
+        number = _signal(event)
+        if event.by == "srun" and number in ENDING and any(i.rule.scheduler for i in live):
+            return True
+        return (number == ABORT and bool(beside)) or (
+            incident.category == "signal" and _raised(incident, live)
+        )
+    return incident.rule.id == "signal/abort" and any(
+        i.ranks & incident.ranks if incident.ranks and i.ranks else same_stream_before(i, incident)
+        for i in beside
+    )
+
+
+def _signal(event: Exit) -> int:
+    """The signal by which a process ended, whether told as such, by a negative code, or by a shell's 128 + N."""
+    code = event.exitcode or 0
+    return event.signal or (-code if code < 0 else code - SHELL if SHELL < code < SHELL + 65 else 0)
+
+
+def _raised(incident: Incident, live: Sequence[Incident]) -> bool:
+    """Whether all of its ranks raised one and the same exception."""
+    traces = (i for i in live if i.role is Role.ROOT and isinstance(i.first.event, Trace) and not is_soft(i))
+    return any(incident.ranks and incident.ranks <= i.ranks and i.category != "signal" for i in traces)
+
+
+def by_itself(incident: Incident, job: JobLog) -> bool:
+    """A signal death that no launcher caused: none of the rank's failures came before it."""
+    first = incident.first
+    if isinstance(first.event, Exit) and first.event.victim:
+        return False
+    exits = [e for e in job.failing_exits() if e.time is not None]
+    if not exits or not isinstance(first.event, Exit):
+        return True
+    earliest = min(e.time for e in exits if e.time is not None)
+    mine = [e.time for e in exits if e.exit is first.event and e.time is not None]
+    return not mine or mine[0] <= earliest + SKEW or first.event.first
