@@ -129,6 +129,7 @@ def test_two_nodes_with_four_processes_run_and_explain_finds_every_rank(
     assert len(list(attempt.glob("node-*/*/attempt_0/*/stdout.log"))) == 8
     verdict = triage.explain([str(logs)])
     assert (verdict.category, verdict.failed) == ("none", False)
+    assert verdict.scanned.ranks == "0-7"
     kept = Path(told["record_path"]).parent
     assert (kept / "triage.toml").read_text() == Path("triage.toml").read_text()
     script = (kept / "script.sbatch").read_text()
@@ -146,7 +147,7 @@ def test_failing_rank_is_found_by_explain_where_submit_put_its_logs(scheduler: s
     assert ended(scheduler, job) is State.FAILED
     verdict = triage.explain([told["record"]["logs"]])
     assert verdict.root is not None
-    assert (verdict.category, verdict.root.local_rank) == ("python", 1)
+    assert (verdict.category, verdict.root.rank, verdict.root.local_rank) == ("python", 5, 1)
     assert verdict.root.evidence is not None
     assert "/node-1-" in verdict.root.evidence.path
 
