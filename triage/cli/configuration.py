@@ -37,7 +37,11 @@ def add_layers(parser: argparse.ArgumentParser) -> None:
 
 def load(arguments: argparse.Namespace, path: str | None = None) -> Settings:
     """The configuration that the command line names. Raises `ConfigError` or `UsageError`."""
-    file = read_file(arguments.config if path is None else path)
+    return load_text(arguments, read_file(arguments.config if path is None else path))
+
+
+def load_text(arguments: argparse.Namespace, file: File) -> Settings:
+    """The same of a file that was read, or is about to be changed. Raises `ConfigError`."""
     return read_settings(Layers(file, os.environ, arguments.behind, arguments.sets))
 
 

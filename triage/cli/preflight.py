@@ -37,10 +37,11 @@ def open_script(path: str) -> tuple[str, Script]:
     return text, script
 
 
-def findings_of(path: str, mounts: Sequence[Mount], site: Callable[[], Site]) -> list[Finding]:
-    """Of a script that may be meant for another cluster: where this machine does not see its storage, neither missing
-    paths nor this cluster's partitions say anything. Raises `NotAScript`."""
-    _, script = open_script(path)
+def findings_of_script(
+    path: str, script: Script, mounts: Sequence[Mount], site: Callable[[], Site]
+) -> list[Finding]:
+    """Of a script of that path that may be meant for another cluster: where this machine does not see its storage,
+    neither missing paths nor this cluster's partitions say anything."""
     machine = _machine(path, script, mounts, site, settled=True)
     found = check_script(script, machine)
     if machine.foreign:
