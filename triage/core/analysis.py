@@ -123,6 +123,15 @@ class SourceFeed:
         self.passed_over = self._finder.passed_over
         self._finder, self._whole = _SPENT, None
 
+    def outcome(self) -> Outcome:
+        """What another process needs to go on from here, after `close`."""
+        return Outcome(self.size, self.passed_over, self.keeper)
+
+    def close_as(self, outcome: Outcome) -> None:
+        """Closed, as if the bytes had been fed here."""
+        self.size, self.passed_over, self.keeper = outcome.size, outcome.passed_over, outcome.keeper
+        self._finder, self._whole = _SPENT, None
+
     def _read(self) -> None:
         batch: list[Region] = []
         size = 0
@@ -134,6 +143,15 @@ class SourceFeed:
                 batch, size = [], 0
         if batch:
             self.keeper.add(events_of(self.index, batch))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """All that is left of a source when it was read."""
+
+    size: int
+    passed_over: int
+    keeper: Keeper
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,15 +167,15 @@ class Analysis:
     """All sources of one call."""
 
     def __init__(self, ruleset: RuleSet, engine: Engine | None = None, *, naive: bool = False) -> None:
-        self._ruleset = ruleset
-        self._engine = engine or Engine(ruleset)
+        self.ruleset = ruleset
+        self.engine = engine or Engine(ruleset)
         self._naive = naive
         self.anchors = Anchors(ruleset.literals())
         self.feeds: list[SourceFeed] = []
 
     def open(self, source: Source) -> SourceFeed:
         finder = NaiveFinder() if self._naive else RegionFinder(self.anchors)
-        feed = SourceFeed(source, len(self.feeds), finder, self._engine, self.anchors)
+        feed = SourceFeed(source, len(self.feeds), finder, self.engine, self.anchors)
         self.feeds.append(feed)
         return feed
 
@@ -185,8 +203,8 @@ class Analysis:
             other_jobs=chosen.others,
             scanned=self._scanned(explained.verdict.scanned),
         )
-        if self._engine.timeouts:
-            note = f"rule(s) ran out of time and were skipped: {', '.join(sorted(self._engine.timeouts))}"
+        if self.engine.timeouts:
+            note = f"rule(s) ran out of time and were skipped: {', '.join(sorted(self.engine.timeouts))}"
             verdict = replace(verdict, reasons=(*verdict.reasons, note))
         return replace(explained, verdict=verdict)
 
@@ -199,7 +217,7 @@ class Analysis:
         self, attempts: Sequence[Attempt], wanted: int | None, lines: LineNumbers, job_id: str | None
     ) -> Explained:
         def one(attempt: Attempt) -> Explained:
-            return explain_attempt(attempt, attempts, self.feeds, self._ruleset, lines, job_id)
+            return explain_attempt(attempt, attempts, self.feeds, self.ruleset, lines, job_id)
 
         return decide(attempts, wanted, one)
 

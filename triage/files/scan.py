@@ -1,10 +1,8 @@
-"""Reads all inputs into an analysis, on as many threads as pay: the search of raw bytes runs without the GIL."""
+"""Reads all inputs into an analysis, shared among processes where that pays."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from threading import Lock
 
 from triage.core.analysis import Analysis, SourceFeed
 from triage.core.cause.verdict import Skipped
@@ -16,49 +14,48 @@ Progress = Callable[[int, int], None]
 
 BLOCK = 1 << 20
 ALONE = 8 << 20
-"""Inputs of fewer bytes than this in all are read on the caller's thread: starting others costs more."""
-SMALL = 64 << 10
-"""So are files of fewer bytes: they are read closely in great part, with the GIL, and threads would only wait for it."""
+"""Inputs of fewer bytes than this in all are read by the caller's process: starting others costs more."""
 
 
 def scan(inputs: Sequence[Input], analysis: Analysis, progress: Progress | None = None) -> list[Skipped]:
     """Feed every input; returns what could not be read to its end, with reasons."""
-    told = _Told(progress, sum(one.size for one in inputs))
-    pairs = [(one, analysis.open(one.source)) for one in inputs]
-    large = sorted((pair for pair in pairs if pair[0].size >= SMALL), key=lambda pair: -pair[0].size)
-    workers = min(len(large), os.cpu_count() or 1)
-    if workers < 2 or sum(one.size for one, _ in large) < ALONE:
-        return [note for one, feed in pairs for note in _read(one, feed, told)]
-    from concurrent.futures import ThreadPoolExecutor, as_completed
+    total = sum(one.size for one in inputs)
+    for one in inputs:
+        analysis.open(one.source)
+    if total < ALONE or len(inputs) < 2:
+        return _read_all(range(len(inputs)), inputs, analysis, _Told(progress, total, total))
+    from triage.files.workers import available, divided, read_shares
 
-    notes: list[Skipped] = []
-    with ThreadPoolExecutor(workers) as pool:
-        jobs = [pool.submit(_read, one, feed, told) for one, feed in large]
-        try:
-            for job in as_completed(jobs):
-                notes.extend(job.result())
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    notes.extend(note for one, feed in pairs if one.size < SMALL for note in _read(one, feed, told))
+    shares = divided([one.size for one in inputs], available())
+    told = _Told(progress, total, sum(inputs[i].size for i in shares[0]))
+    untold = _Told(None, 0, 0)
+
+    def read(share: Sequence[int]) -> list[Skipped]:
+        return _read_all(share, inputs, analysis, told if share is shares[0] else untold)
+
+    notes = read_shares(analysis, shares, read)
     return sorted(notes, key=lambda n: (n.path, n.reason))
 
 
 class _Told:
-    """Counts what was read, for the one who waits."""
+    """Tells the one who waits how far all is, from how far this process's share is."""
 
-    def __init__(self, progress: Progress | None, total: int) -> None:
+    def __init__(self, progress: Progress | None, total: int, share: int) -> None:
         self._progress = progress
         self._total = total
+        self._share = max(share, 1)
         self._done = 0
-        self._lock = Lock()
 
     def add(self, size: int) -> None:
-        if self._progress is None:
-            return
-        with self._lock:
-            self._done += size
-            self._progress(self._done, self._total)
+        self._done += size
+        if self._progress is not None:
+            self._progress(min(self._total, self._total * self._done // self._share), self._total)
+
+
+def _read_all(
+    share: Sequence[int], inputs: Sequence[Input], analysis: Analysis, told: _Told
+) -> list[Skipped]:
+    return [note for i in share for note in _read(inputs[i], analysis.feeds[i], told)]
 
 
 def _read(one: Input, feed: SourceFeed, told: _Told) -> list[Skipped]:

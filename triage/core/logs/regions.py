@@ -72,7 +72,7 @@ _SIMD = 64
 
 
 class Anchors:
-    """The compiled literals; one serves all threads."""
+    """The compiled literals; one serves all streams."""
 
     def __init__(self, extra: tuple[str, ...] = ()) -> None:
         self.literals: tuple[str, ...] = ANCHORS + tuple(x for x in extra if not any(a in x for a in ANCHORS))
@@ -109,7 +109,7 @@ class Anchors:
         return _merged(hits, sizes)
 
     def has_any(self, text: bytes) -> bool:
-        """Whether a short text holds a literal. Without the search, which gives other threads the turn."""
+        """Whether a short text holds a literal."""
         return any(word in text for word in self._words)
 
     def has_progress(self, text: bytes) -> bool:
