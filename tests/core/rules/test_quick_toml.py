@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triage.core.rules import quick_toml
+from triage.files.rules import load
 
 TRAPS = [
     "a = 'it''s'",
@@ -14,6 +15,10 @@ TRAPS = [
     'a = """\nx"""',
     "a = '''\nx'y''z'''",
     "a = '''x''''",
+    "a = '''x'''''",
+    "a = '''x''''''",
+    "a = ''''x'''",
+    "a = ['''x'''', 'y']",
     "a = ''''''",
     'a = "\\u0041"',
     'a = "\\x"',
@@ -75,3 +80,11 @@ def test_each_trap_gives_what_tomllib_gives(text: str) -> None:
 )
 def test_any_mixture_gives_what_tomllib_gives(text: str) -> None:
     assert outcome(quick_toml.loads, text) == outcome(tomllib.loads, text)
+
+
+def test_no_shipped_rule_needs_tomllib_at_start_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(text: str) -> None:
+        pytest.fail(f"quick_toml does not know a form in: {text[:200]}")
+
+    monkeypatch.setattr(tomllib, "loads", refused)
+    assert load({}).rules

@@ -14,7 +14,7 @@ _SPACE = re.compile(r"(?:[ \t\n]+|#[^\n\x00-\x08\x0b-\x1f\x7f]*(?=\n|\Z))*")
 _TABLE = re.compile(r"\[\[([A-Za-z_]+)\]\][ \t]*(?=\n|\Z)")
 _KEY = re.compile(r"([A-Za-z_]+)[ \t]*=[ \t]*")
 _VALUE = re.compile(
-    r"'''\n?(?P<block>(?:[^'\r\x00-\x08\x0b-\x1f\x7f]++|'(?!''))*+)'''(?!')"
+    r"'''\n?(?P<block>(?:[^'\r\x00-\x08\x0b-\x1f\x7f]++|'(?!''))*+'{0,2})'''(?!')"
     r"|'(?P<literal>[^'\n\r\x00-\x08\x0b-\x1f\x7f]*+)'(?!')"
     r'|"(?P<basic>(?:[^"\\\n\r\x00-\x08\x0b-\x1f\x7f]++|\\[nt"\\])*+)"(?!")'
     r"|(?P<bool>true|false)(?![\w.\-])"
