@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
 from triage.core.cause.verdict import Downstream
+from triage.core.lazy import lazy
 from triage.report.view import Options, View, effect_lines, frame_text, lines_text
 
 _LABEL = 12
@@ -152,11 +152,11 @@ def wrapped(text: str, width: int) -> list[str]:
     return [*lines, line] if line else lines
 
 
-_WORD = re.compile(r"[^\s`]*`[^`\n]*`[^\s`]*|\S+")
+_WORD = lazy(r"[^\s`]*`[^`\n]*`[^\s`]*|\S+")
 """A word, or a command between backquotes with what is glued to it."""
 
 
-_ARGUMENT = re.compile(r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"]|['\"])+")
+_ARGUMENT = lazy(r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"]|['\"])+")
 
 
 def _continued(command: str, width: int) -> list[str]:

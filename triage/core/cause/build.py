@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 
 from triage.core.cause.confidence import confidence_of
@@ -26,15 +25,16 @@ from triage.core.cause.verdict import (
     Verdict,
 )
 from triage.core.events.model import Event, Exit, Frame, Link, Trace
+from triage.core.lazy import lazy
 from triage.core.rules.frames import phase_of
 from triage.core.rules.model import Role, Rule
 from triage.core.rules.template import fill
 
-_ON_HOST = re.compile(r"\bON (\S+) CANCELLED")
+_ON_HOST = lazy(r"\bON (\S+) CANCELLED")
 
 _ECHOED = frozenset({"nccl", "hardware", "cuda", "oom", "launcher", "network"})
 """Categories of lines whose process then dies in a traceback that tells the phase; elsewhere it dies of an aftermath."""
-_NODE_WORD = re.compile(r"\bnode[ :=]+([A-Za-z][\w.-]*\d[\w.-]*)")
+_NODE_WORD = lazy(r"\bnode[ :=]+([A-Za-z][\w.-]*\d[\w.-]*)")
 
 
 def build_verdict(

@@ -4,13 +4,13 @@ with a tolerance for clocks that disagree."""
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from triage.core.events.model import Event, Interval, Message
+from triage.core.lazy import lazy
 from triage.core.logs.record import Stamp
 from triage.core.logs.stamp import parse_stamp
 from triage.core.values import dataclass
@@ -18,7 +18,7 @@ from triage.core.values import dataclass
 SKEW = 2.0
 """Seconds by which clocks of two nodes may disagree."""
 
-_CANCELLED = re.compile(r"\bCANCELLED AT (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\b")
+_CANCELLED = lazy(r"\bCANCELLED AT (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\b")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,10 @@ from triage.core.cause.joblog import JobLog, Reason
 from triage.core.cause.outcome import Blame
 from triage.core.cause.peers import common_peer, group_of
 from triage.core.cause.situation import RankError, RankExit, Seen, Situation
+from triage.core.lazy import lazy
 
-_TIMEOUT = re.compile(r"[Tt]imed out|[Tt]imeout|time ?out", re.ASCII)
-_CLOSED = re.compile(
+_TIMEOUT = lazy(r"[Tt]imed out|[Tt]imeout|time ?out", re.ASCII)
+_CLOSED = lazy(
     r"[Cc]losed|reset by peer|Broken pipe|refused|remote peer|remote process exited|network error|ncclRemoteError",
     re.ASCII,
 )

@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from triage.core.cause.situation import Seen, Situation
+from triage.core.lazy import lazy
 from triage.core.values import dataclass
 
-_INTERFACE = re.compile(r"[-.](?:ib|hsn|eth|opa|roce|data|bond|mgmt)\d*$")
-_CLOUD = re.compile(r"^ip-(\d{1,3})-(\d{1,3})-(\d{1,3})-(\d{1,3})$")
+_INTERFACE = lazy(r"[-.](?:ib|hsn|eth|opa|roce|data|bond|mgmt)\d*$")
+_CLOUD = lazy(r"^ip-(\d{1,3})-(\d{1,3})-(\d{1,3})-(\d{1,3})$")
 LOST = frozenset({"closed", "connect", "link"})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from triage.core.cause.attempts import Attempt
@@ -19,12 +18,13 @@ from triage.core.cause.timeline import build_timeline
 from triage.core.cause.verdict import Verdict
 from triage.core.cause.where import Where, World, build_world
 from triage.core.events.model import Collective, Event, Exit, Facts, Manifest, Message, Progress, Trace, Words
+from triage.core.lazy import lazy
 from triage.core.logs.record import Stamp
 from triage.core.logs.source import Source
 from triage.core.rules.ruleset import RuleSet
 from triage.core.values import dataclass
 
-_PID = re.compile(r"\bpid=(\d{1,10})\b")
+_PID = lazy(r"\bpid=(\d{1,10})\b")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from triage.core.cause.clock import SKEW, Bounds
 from triage.core.cause.where import Where
 from triage.core.events.model import Event, Exit, Link, Message, Trace
+from triage.core.lazy import lazy
 from triage.core.rules.model import Role, Rule
 from triage.core.rules.texts import of_exit
 from triage.core.values import dataclass
 
-_VARYING = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{8,}\b|\d+")
+_VARYING = lazy(r"0x[0-9a-fA-F]+|\b[0-9a-f]{8,}\b|\d+")
 
 
 @dataclass(frozen=True, slots=True)

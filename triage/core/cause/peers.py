@@ -8,18 +8,19 @@ from collections.abc import Iterable, Sequence
 
 from triage.core.cause.groups import Sizes, megatron_members
 from triage.core.events.model import Frame
+from triage.core.lazy import lazy
 
 _AXES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("PIPELINE_MODEL_PARALLEL_GROUP", re.compile(r"p2p_communication\.py")),
+    ("PIPELINE_MODEL_PARALLEL_GROUP", lazy(r"p2p_communication\.py")),
     (
         "DATA_PARALLEL_GROUP_WITH_CP",
-        re.compile(
+        lazy(
             r"param_and_grad_buffer\.py|finalize_model_grads\.py|distrib_optimizer\.py|nn/parallel/distributed\.py"
         ),
     ),
     (
         "TENSOR_MODEL_PARALLEL_GROUP",
-        re.compile(r"tensor_parallel/(?:mappings|layers|cross_entropy|data)\.py"),
+        lazy(r"tensor_parallel/(?:mappings|layers|cross_entropy|data)\.py"),
     ),
 )
 """Megatron files in which a collective of a group stands; asked from the innermost frame outwards."""

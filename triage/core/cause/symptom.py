@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 
 from triage.core.cause.incident import Incident, Occurrence
+from triage.core.lazy import lazy
 
-_CLOSED = re.compile(r"[Cc]losed by|reset by peer|Broken pipe")
+_CLOSED = lazy(r"[Cc]losed by|reset by peer|Broken pipe")
 """What a process says whose peer has gone: it points elsewhere."""
 
 

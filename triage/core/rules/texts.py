@@ -7,6 +7,7 @@ import signal
 from collections.abc import Sequence
 
 from triage.core.events.model import Exit, Frame, Link
+from triage.core.lazy import lazy
 from triage.core.values import dataclass
 
 MAX_TEXT = 16 * 1024
@@ -15,8 +16,8 @@ MAX_TEXT = 16 * 1024
 INNER_FRAMES = 8
 """How many innermost frames a rule's `frame` pattern sees."""
 
-_FRAME_LINE = re.compile(r'\s*File "(?P<file>[^"]*)"(?:, line (?P<line>\d+))?(?:, in (?P<function>.*))?\s*$')
-_HEAD = re.compile(r"(?P<exception>[A-Za-z_][\w.]*(?:\([\w.]+\))?)(?:: ?(?P<message>.*))?\s*$", re.DOTALL)
+_FRAME_LINE = lazy(r'\s*File "(?P<file>[^"]*)"(?:, line (?P<line>\d+))?(?:, in (?P<function>.*))?\s*$')
+_HEAD = lazy(r"(?P<exception>[A-Za-z_][\w.]*(?:\([\w.]+\))?)(?:: ?(?P<message>.*))?\s*$", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,14 @@ and the files that container runtimes write (CRI: `<stamp> stderr F `)."""
 
 from __future__ import annotations
 
-import re
-
+from triage.core.lazy import lazy
 from triage.core.logs.dialects.interface import DIGITS, LETTERS, Dialect, Sample, Stripped
 from triage.core.logs.record import NO_TAGS, Tags
 from triage.core.logs.stamp import find_stamp
 
-_STREAM = re.compile(r"([\w.:/-]{1,120}) \[std(?:err|out)\] ?")
-_CRI = re.compile(r" std(?:err|out) [FP] ")
-_POD = re.compile(r"\[pod/([^\]\s]{1,200})\] ?")
+_STREAM = lazy(r"([\w.:/-]{1,120}) \[std(?:err|out)\] ?")
+_CRI = lazy(r" std(?:err|out) [FP] ")
+_POD = lazy(r"\[pod/([^\]\s]{1,200})\] ?")
 
 
 def _stream(text: str) -> Stripped | None:

@@ -7,16 +7,15 @@ up; builds up to torch 2.3 print `[E ProcessGroupNCCL.cpp:475] `. torch/_logging
 
 from __future__ import annotations
 
-import re
-
+from triage.core.lazy import lazy
 from triage.core.logs.dialects.interface import Dialect, Sample, Stripped, level_letter
 from triage.core.logs.record import NO_TAGS, Tags
 from triage.core.logs.stamp import find_stamp
 
-_CPP_ORIGIN = re.compile(r" ?([\w./+-]{1,120}:\d{1,6})\] ?")
-_PYTHON_ORIGIN = re.compile(r" +(?:(\d{1,19}) +)?([^\s\]]{1,300}:\d{1,6})\] ?")
-_OLD = re.compile(r"\[([EWIFCDV]) ([\w./+-]{1,120}:\d{1,6})\] ?")
-_GROUP = re.compile(r"\[(?:PG [^\]\n]{0,160}?)?Rank (\d{1,7})\]")
+_CPP_ORIGIN = lazy(r" ?([\w./+-]{1,120}:\d{1,6})\] ?")
+_PYTHON_ORIGIN = lazy(r" +(?:(\d{1,19}) +)?([^\s\]]{1,300}:\d{1,6})\] ?")
+_OLD = lazy(r"\[([EWIFCDV]) ([\w./+-]{1,120}:\d{1,6})\] ?")
+_GROUP = lazy(r"\[(?:PG [^\]\n]{0,160}?)?Rank (\d{1,7})\]")
 _LARGEST_PID = 4_194_304
 
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
+from triage.core.lazy import lazy
 from triage.core.logs.dialects.interface import DIGITS, Dialect, Sample, Stripped
 from triage.core.logs.record import NO_TAGS, Tags
 from triage.core.logs.stamp import find_stamp
 
-_SYSLOG = re.compile(r" ([\w.-]{1,80}) ([\w./@-]{1,60})(?:\[(\d{1,9})\])?: (?:\[ {0,6}\d{1,9}\.\d{6}\] )?")
-_DAEMON = re.compile(
+_SYSLOG = lazy(r" ([\w.-]{1,80}) ([\w./@-]{1,60})(?:\[(\d{1,9})\])?: (?:\[ {0,6}\d{1,9}\.\d{6}\] )?")
+_DAEMON = lazy(
     r"kernel|systemd|slurm\w*|nvidia-[\w-]+|dockerd|containerd|kubelet|rasdaemon|mcelog|audit|sshd|dcgm"
 )
 """Who logs without a pid; any other word before a colon is more likely a message behind a stamp."""
-_DMESG_X = re.compile(
-    r"(?:kern|user|daemon|syslog) {0,4}:(emerg|alert|crit|err|warn|notice|info|debug) {0,3}: "
-)
+_DMESG_X = lazy(r"(?:kern|user|daemon|syslog) {0,4}:(emerg|alert|crit|err|warn|notice|info|debug) {0,3}: ")
 _LEVELS = {
     "emerg": "F",
     "alert": "F",

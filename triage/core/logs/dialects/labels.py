@@ -21,40 +21,40 @@ and counts the processes of a node.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
+from triage.core.lazy import lazy
 from triage.core.logs.dialects.interface import local_rank_tags, rank_tags
 from triage.core.logs.record import Tags
 from triage.core.logs.stamp import find_stamp
 from triage.core.values import dataclass
 
-_TASK = re.compile(r"(?:P(\d{1,4}) )?( {0,6}\d{1,7}):(?: |$)")
-_NAME = re.compile(r"([A-Za-z0-9][\w.-]{0,62})(: | +\| )|([A-Za-z][\w.-]{0,62}/\d{1,5}) (?=\S)")
+_TASK = lazy(r"(?:P(\d{1,4}) )?( {0,6}\d{1,7}):(?: |$)")
+_NAME = lazy(r"([A-Za-z0-9][\w.-]{0,62})(: | +\| )|([A-Za-z][\w.-]{0,62}/\d{1,5}) (?=\S)")
 _HOST = r"[A-Za-z][\w.-]{0,62}"
-_PLACE = re.compile(
+_PLACE = lazy(
     rf"\[({_HOST}):(\d{{1,4}})\](?::| )|({_HOST}):(\d{{1,4}})(?: (?:std)?(?:err|out))?:|({_HOST}) (\d{{1,6}}):"
 )
-_OUTPUT = re.compile(r" (?:std)?(?:err|out):")
-_FILE = re.compile(r"\.(?:py|cpp|cc|c|cu|h|hpp|cuh|rs|go|pyx|sh)$")
-_BRACKET = re.compile(r"\[(\d{1,6})\]:(?=.)")
+_OUTPUT = lazy(r" (?:std)?(?:err|out):")
+_FILE = lazy(r"\.(?:py|cpp|cc|c|cu|h|hpp|cuh|rs|go|pyx|sh)$")
+_BRACKET = lazy(r"\[(\d{1,6})\]:(?=.)")
 """With text behind it: torchrun's summary has `[0]:` lines of its own."""
 _NUMBERED = frozenset({"bracket", "place"})
 """Dialects of which a blank may follow that is part of the label, and whose number may be a local rank."""
 _SPACED, _LOCAL = " ", "local"
 """What is added to the shape of one to say so."""
 _TASK_FIRST = frozenset("0123456789 P")
-_DIGITS = re.compile(r"\d+")
-_PROOF = re.compile(
+_DIGITS = lazy(r"\d+")
+_PROOF = lazy(
     r"Traceback \(most recent call last\)|  File \"[^\"\n]{1,400}\", line \d|\[rank\d+\]:|\[[a-z]+\d+\]:"
     r"|\[?[EWIF]\d{3,4} \d\d:\d\d:|\[E ProcessGroup|slurmstepd|:::MLL|\[\d{4}-\d\d-\d\d[ T]\d\d:| \[\d{4}-\d\d-\d\d \d\d:\S+ iteration"
     r"|\[NeMo [EWI] |[\w.-]{1,80}:\d+:\d+ \[-?\d+\] NCCL |(?:INFO|WARNING|ERROR):[\w.]+:"
 )
-_INNER_RANK = re.compile(r"\[rank(\d{1,6})\]:")
-_FRAME_PROOF = re.compile(r"  File \"[^\"\n]{1,400}\", line \d|\[rank\d+\]:")
+_INNER_RANK = lazy(r"\[rank(\d{1,6})\]:")
+_FRAME_PROOF = lazy(r"  File \"[^\"\n]{1,400}\", line \d|\[rank\d+\]:")
 
 
 @dataclass(frozen=True, slots=True)

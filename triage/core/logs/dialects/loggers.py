@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from triage.core.lazy import lazy
 from triage.core.logs.dialects.interface import (
     DIGITS,
     LETTERS,
@@ -16,7 +17,7 @@ from triage.core.logs.dialects.interface import (
 from triage.core.logs.record import NO_TAGS, Stamp, Tags
 from triage.core.logs.stamp import find_stamp
 
-_ROOT = re.compile(r"(DEBUG|INFO|WARNING|ERROR|CRITICAL):([A-Za-z_][\w.\-]{0,120}):")
+_ROOT = lazy(r"(DEBUG|INFO|WARNING|ERROR|CRITICAL):([A-Za-z_][\w.\-]{0,120}):")
 _NAME = r"[\w.\-/]{1,120}"
 _AFTER = tuple(
     re.compile(pattern)
@@ -33,16 +34,16 @@ _AFTER = tuple(
         rf" (?P<l>{LEVEL}) +(?:(?P<o>{_NAME}) - (?P=o) - (?P=l): )?",
     )
 )
-_SEPARATOR = re.compile(r"(?:: ?(?![\d:])| \|(?: |$)| -(?: |$)|\t| |$)")
+_SEPARATOR = lazy(r"(?:: ?(?![\d:])| \|(?: |$)| -(?: |$)|\t| |$)")
 """What a collector puts between its stamp and the line. One blank belongs to it, further ones are the line's indent."""
-_NAMED = re.compile(r"\[[A-Za-z][\w.-]{0,24}\] (?=\d{4}-\d\d-\d\d )")
-_LEVEL_BRACKET = re.compile(rf"\[(?P<l>{LEVEL})[|:](?P<o>[\w.\-]{{1,120}}(?::\d{{1,6}})?)\] ?")
-_LEVEL_STAMP = re.compile(rf"\[(?P<l>{LEVEL})\|(?=\d{{4}}-)")
-_ARROWS = re.compile(r"\]? ?(?:([\w.\-]{1,120}:\d{1,6}) )?>> ")
-_RICH_LEVEL = re.compile(rf"(?P<l>{LEVEL}) +(?=\d\d-\d\d )")
-_BRACKET_ORIGIN = re.compile(r" \[([\w./\-]{1,120}:\d{1,6})\] ?")
-_NEMO = re.compile(r"\[NeMo ([EWIDC]) ")
-_NEMO_ORIGIN = re.compile(r"(?: rank(\d{1,7}))? ([^\s\]]{1,200}:\d{1,6})\] ?")
+_NAMED = lazy(r"\[[A-Za-z][\w.-]{0,24}\] (?=\d{4}-\d\d-\d\d )")
+_LEVEL_BRACKET = lazy(rf"\[(?P<l>{LEVEL})[|:](?P<o>[\w.\-]{{1,120}}(?::\d{{1,6}})?)\] ?")
+_LEVEL_STAMP = lazy(rf"\[(?P<l>{LEVEL})\|(?=\d{{4}}-)")
+_ARROWS = lazy(r"\]? ?(?:([\w.\-]{1,120}:\d{1,6}) )?>> ")
+_RICH_LEVEL = lazy(rf"(?P<l>{LEVEL}) +(?=\d\d-\d\d )")
+_BRACKET_ORIGIN = lazy(r" \[([\w./\-]{1,120}:\d{1,6})\] ?")
+_NEMO = lazy(r"\[NeMo ([EWIDC]) ")
+_NEMO_ORIGIN = lazy(r"(?: rank(\d{1,7}))? ([^\s\]]{1,200}:\d{1,6})\] ?")
 
 
 def _root(text: str) -> Stripped | None:

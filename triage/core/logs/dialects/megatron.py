@@ -5,14 +5,13 @@ Source: Megatron-LM megatron/training/training.py (`training_log`) and utils.py 
 
 from __future__ import annotations
 
-import re
-
+from triage.core.lazy import lazy
 from triage.core.logs.dialects.interface import Dialect, Sample, Stripped
 from triage.core.logs.record import NO_TAGS, Tags
 from triage.core.logs.stamp import epoch_stamp, find_stamp
 
-_MEMORY = re.compile(r"\[Rank (\d{1,7})\] (?=\(after \d+ iterations\) memory)")
-_TIME_MS = re.compile(r'"time_ms": ?(\d{13})\b')
+_MEMORY = lazy(r"\[Rank (\d{1,7})\] (?=\(after \d+ iterations\) memory)")
+_TIME_MS = lazy(r'"time_ms": ?(\d{13})\b')
 
 
 def _iteration(text: str) -> Stripped | None:

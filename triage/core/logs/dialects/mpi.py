@@ -8,17 +8,16 @@ rewrites it as `[1,mpirank:3,algo-2]<stderr>`; horovod/runner/common/util/safe_s
 
 from __future__ import annotations
 
-import re
-
+from triage.core.lazy import lazy
 from triage.core.logs.dialects.interface import LETTERS, Dialect, Sample, Stripped, rank_tags
 from triage.core.logs.record import Tags
 
-_TAG = re.compile(r"\[(?:([^\]\s@]{1,80})@)?\d{1,9},(\d{1,7})\](?:\[[^\]]{1,64}\])?<std(?:err|out|diag)>: ?")
-_OLD_TAG = re.compile(r"\[\d{1,9},(\d{1,7})\](?:\[[^\]]{1,64}\])?<std(?:err|out|diag)>:")
-_SAGEMAKER = re.compile(r"\[\d{1,9},mpirank:(\d{1,7}),(algo-\d{1,5})\]<std(?:err|out)>:")
-_HOROVOD = re.compile(r"\[(\d{1,7})\]<std(?:err|out)>:")
-_PROCESS = re.compile(r"\[([A-Za-z][\w.-]{0,62}):(\d{2,8})(?::\d{1,8}:\d{1,8})?\] ")
-_FILE = re.compile(r"\.(?:py|cpp|cc|c|cu|h|hpp|cuh|rs|go|pyx)$")
+_TAG = lazy(r"\[(?:([^\]\s@]{1,80})@)?\d{1,9},(\d{1,7})\](?:\[[^\]]{1,64}\])?<std(?:err|out|diag)>: ?")
+_OLD_TAG = lazy(r"\[\d{1,9},(\d{1,7})\](?:\[[^\]]{1,64}\])?<std(?:err|out|diag)>:")
+_SAGEMAKER = lazy(r"\[\d{1,9},mpirank:(\d{1,7}),(algo-\d{1,5})\]<std(?:err|out)>:")
+_HOROVOD = lazy(r"\[(\d{1,7})\]<std(?:err|out)>:")
+_PROCESS = lazy(r"\[([A-Za-z][\w.-]{0,62}):(\d{2,8})(?::\d{1,8}:\d{1,8})?\] ")
+_FILE = lazy(r"\.(?:py|cpp|cc|c|cu|h|hpp|cuh|rs|go|pyx)$")
 
 
 def _tag(text: str) -> Stripped | None:

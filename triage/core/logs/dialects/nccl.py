@@ -5,9 +5,9 @@ Source: nccl/src/debug.cc (`ncclDebugLog`). The words from `NCCL WARN` on stay: 
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
+from triage.core.lazy import lazy
 from triage.core.logs.dialects.interface import (
     DIGITS,
     LETTERS,
@@ -20,7 +20,7 @@ from triage.core.logs.dialects.interface import (
 from triage.core.logs.record import Stamp, Tags
 from triage.core.logs.stamp import find_stamp
 
-_HEAD = re.compile(
+_HEAD = lazy(
     r"([\w.-]{1,80}):(\d{1,9}):\d{1,9} \[(-?\d{1,3})\] (?:\d{1,12}\.\d{1,9} )?(?:([\w./+-]{1,160}:\d{1,6}) )?(?=NCCL ([A-Z]{3,8})\b)"
 )
 

@@ -7,14 +7,13 @@ puts `[roleK]:` before each line, with no blank of its own; K is the local rank.
 
 from __future__ import annotations
 
-import re
-
+from triage.core.lazy import lazy
 from triage.core.logs.dialects.interface import LETTERS, Dialect, Sample, Stripped, local_rank_tags, rank_tags
 from triage.core.logs.record import Tags
 
-_RANK = re.compile(r"\[rank(\d{1,7})\]: ?")
-_LIGHTNING = re.compile(r"\[rank: ?(\d{1,7})\] ")
-_ROLE = re.compile(r"\[([A-Za-z_][A-Za-z_.-]{0,40})(\d{1,5})\]:")
+_RANK = lazy(r"\[rank(\d{1,7})\]: ?")
+_LIGHTNING = lazy(r"\[rank: ?(\d{1,7})\] ")
+_ROLE = lazy(r"\[([A-Za-z_][A-Za-z_.-]{0,40})(\d{1,5})\]:")
 _NO_ROLE = frozenset(
     [
         "rank",

@@ -6,18 +6,18 @@ Where the actor's name tells a rank (`Actor[rank=31]`, `worker5, rank=5`) it is 
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
+from triage.core.lazy import lazy
 from triage.core.logs.dialects.interface import DIGITS, Dialect, Sample, Stripped
 from triage.core.logs.record import Tags
 
-_PREFIX = re.compile(
+_PREFIX = lazy(
     r"(?:\[\d{1,2}m)?\(((?:[\w.:-]{1,80}(?:\[[\w=, ]{1,40}\])?,? ?)?"
     r"(?:(?:rank|pid|ip|name|node_id|actor_id|job_id)=[\w.:-]{1,64}(?:, )?){1,6}|raylet|gcs_server|autoscaler [^)]{1,20})\)(?:\[\d{1,2}m)? ?"
 )
-_FIELD = re.compile(r"\b(rank|pid|ip)=([\w.:-]+)")
-_REPEATED = re.compile(
+_FIELD = lazy(r"\b(rank|pid|ip)=([\w.:-]+)")
+_REPEATED = lazy(
     r" ?(?:\[\d{1,2}m)? ?\[repeated \d+x across (?:the )?cluster\](?:\[\d{1,2}m)?(?: \(Ray dedup[^\n]{0,400})?$"
 )
 

@@ -6,15 +6,14 @@ Source: slurm/src/common/log.c (prefixes), slurm/src/srun/libsrun/launch.c (task
 
 from __future__ import annotations
 
-import re
-
+from triage.core.lazy import lazy
 from triage.core.logs.dialects.interface import STAMP, Dialect, Sample, Stripped
 from triage.core.logs.record import NO_TAGS, Tags
 from triage.core.logs.stamp import find_stamp
 
-_STEPD = re.compile(r"slurmstepd(?:-([\w.-]{1,80}?))?: (?:(error|fatal|info|warning|debug\d?): ?)?")
-_STAMPED = re.compile(r" (error|fatal): ?(?=\S)|(?= \*\*\* (?:STEP|JOB) )")
-_SRUN = re.compile(r"(?:srun|sbatch|salloc|scancel|slurmd|slurmctld): (?:(error|fatal|warning): )?")
+_STEPD = lazy(r"slurmstepd(?:-([\w.-]{1,80}?))?: (?:(error|fatal|info|warning|debug\d?): ?)?")
+_STAMPED = lazy(r" (error|fatal): ?(?=\S)|(?= \*\*\* (?:STEP|JOB) )")
+_SRUN = lazy(r"(?:srun|sbatch|salloc|scancel|slurmd|slurmctld): (?:(error|fatal|warning): )?")
 _LEVELS = {"error": "E", "fatal": "F", "warning": "W", "info": "I"}
 
 
