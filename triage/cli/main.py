@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "triage.cli.history",
             "jobs that were watched, how they ended, and what early ends saved",
         ),
+        "daemon": ("triage.cli.daemon", "watch many jobs in the background"),
         "watch": ("triage.cli.watch", "follow a job, say why it failed, end it early on its result"),
         "schema": ("triage.cli.schema", "print the JSON Schema of an output"),
         "submit": ("triage.cli.submit", "check a configuration or job script and submit it, exactly once"),

@@ -61,6 +61,11 @@ class KnownJob:
     outcome: str | None
     """`completed`, `completed-early`, `failed`, `cancelled`, `unknown`; `None` while it lasts."""
     exit_code: int | None
+    state: str | None
+    """As a watcher saw it last."""
+    seen: float | None
+    said: str | None
+    """The last thing told about it."""
 
 
 def remember(database: Database, new: NewJob) -> int:
@@ -114,6 +119,15 @@ def all_jobs(database: Database, *, watched: bool = False) -> list[KnownJob]:
 def set_watched(database: Database, number: int, watched: bool) -> None:
     with database.transaction() as db:
         db.execute("UPDATE jobs SET watched = ? WHERE number = ?", (watched, number))
+
+
+def note_state(database: Database, number: int, state: str | None, seen: float, said: str) -> None:
+    """What a watcher saw and said last, for those who ask later."""
+    with database.transaction() as db:
+        db.execute(
+            "UPDATE jobs SET state = coalesce(?, state), seen = ?, said = ? WHERE number = ?",
+            (state, seen, said, number),
+        )
 
 
 def set_held(database: Database, number: int, held: bool) -> None:
@@ -174,5 +188,5 @@ def _known(row: sqlite3.Row) -> KnownJob:
     return KnownJob(
         row["number"], job, row["origin"], row["added"], row["uid"], row["submitted"], row["name"], row["folder"],
         row["script"], row["output"], row["error"], row["token"], json.loads(row["options"]), bool(row["watched"]),
-        bool(row["held"]), row["ended"], row["outcome"], row["exit_code"],
+        bool(row["held"]), row["ended"], row["outcome"], row["exit_code"], row["state"], row["seen"], row["said"],
     )  # fmt: skip

@@ -66,4 +66,17 @@ MIGRATIONS: tuple[str, ...] = (
         until REAL NOT NULL
     );
     """,
+    """
+    ALTER TABLE jobs ADD COLUMN state TEXT;
+    ALTER TABLE jobs ADD COLUMN seen REAL;
+    ALTER TABLE jobs ADD COLUMN said TEXT;
+    CREATE TABLE daemons (
+        holder TEXT PRIMARY KEY,
+        host TEXT NOT NULL,
+        pid INTEGER NOT NULL,
+        started REAL NOT NULL,
+        beat REAL NOT NULL,
+        address TEXT
+    );
+    """,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from triage.core.jobs.cancel import Cause
 from triage.core.jobs.identity import JobId
@@ -11,9 +12,10 @@ from triage.core.jobs.pace import LONGEST, interval
 from triage.errors import StoreError
 from triage.files.waker import Waker
 from triage.store.actions import actions_of
+from triage.watch.events import Event
 from triage.watch.poller import Answers, Poller
 from triage.watch.reasons import Site
-from triage.watch.watcher import Watcher
+from triage.watch.watcher import LOOK_EVERY, Watcher
 from triage.watch.world import World
 
 _SITE_EVERY = 5.0
@@ -32,6 +34,8 @@ class Loop:
     _next_poll: float = 0.0
     _failures: int = 0
     _cost: float = 0.0
+    _told: set[JobId] = field(default_factory=set)
+    """Jobs of which it was told that the store fails."""
     _ticks: dict[JobId, float] = field(default_factory=dict)
     _site: tuple[float, Site] = (float("-inf"), Site())
 
@@ -70,7 +74,7 @@ class Loop:
         for job, answer in answers.jobs.items():
             if job in self.watchers:
                 watcher = self.watchers[job]
-                watcher.see(answer, now)
+                self._safely(watcher, partial(watcher.see, answer, now))
                 self._ticks.pop(job, None)
                 if watcher.results is not None:
                     self.waker.watch(watcher.results.folders)
@@ -86,8 +90,21 @@ class Loop:
         due = self._ticks.get(watcher.job)
         if due is not None and 0 < due - now <= LONGEST and not self._woken(watcher):
             return due
-        self._ticks[watcher.job] = watcher.tick(now, self._about(now))
+        self._ticks[watcher.job] = now + LOOK_EVERY
+        self._safely(watcher, lambda: self._ticks.update({watcher.job: watcher.tick(now, self._about(now))}))
         return self._ticks[watcher.job]
+
+    def _safely(self, watcher: Watcher, do: Callable[[], None]) -> None:
+        """A store that fails is told once; watching goes on, and nothing is ended without it."""
+        try:
+            do()
+            self._told.discard(watcher.job)
+        except StoreError as error:
+            if watcher.job not in self._told:
+                self._told.add(watcher.job)
+                self.world.tell(
+                    Event(self.world.clock(), "store", str(watcher.job), f"cannot be written down: {error}")
+                )
 
     @staticmethod
     def _woken(watcher: Watcher) -> bool:

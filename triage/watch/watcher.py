@@ -18,7 +18,7 @@ from triage.files.canary import sing
 from triage.files.joblogs import log_paths
 from triage.schedulers.interface import Details
 from triage.store.actions import Action
-from triage.store.jobs import KnownJob, NewJob, end_job, get_job, remember
+from triage.store.jobs import KnownJob, NewJob, end_job, find_job, get_job, remember
 from triage.watch.early import EarlyEnd, Reason
 from triage.watch.ending import CANCELLED, COMPLETED, EARLY, FAILED, UNKNOWN, Ending, ending_of, leave_record
 from triage.watch.events import Event
@@ -322,6 +322,8 @@ class Watcher:
         )
         self.verdict = self.ending.verdict
         self._warn_of_fields()
+        if self.known is None:
+            self.known = find_job(self.world.database, self.job)
         if self.known is not None:
             self._write_down(now, action)
         data = {"outcome": self.ending.outcome, "verdict": self.verdict.to_json()}

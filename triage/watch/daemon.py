@@ -1,0 +1,160 @@
+"""Watches all jobs that the store says are watched, and those of the user that match; the store outlives it."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import field
+
+from triage.core.jobs.identity import JobId
+from triage.core.values import dataclass
+from triage.errors import SchedulerError, StoreError
+from triage.store import daemons
+from triage.store.jobs import NewJob, all_jobs, find_job, note_state, remember, set_watched
+from triage.watch.events import Event
+from triage.watch.loop import Loop
+from triage.watch.options import Options, options_of
+from triage.watch.snapshot import Snapshot, snapshot
+from triage.watch.watcher import Watcher
+from triage.watch.world import World
+
+_LOOK_EVERY = 2.0
+_FIND_EVERY = 30.0
+_BEAT_EVERY = 30.0
+_LONGEST_REST = 2.0
+
+
+@dataclass(slots=True)
+class Daemon:
+    """Runs until `stop` is called."""
+
+    loop: Loop
+    world: World
+    options: Options
+    """For jobs that it finds by itself."""
+    all_mine: bool = False
+    pattern: str | None = None
+    """Names of the jobs that it finds by itself."""
+    alive: Callable[[], None] = lambda: None
+    """Called on every turn."""
+    address: str | None = None
+    latest: Snapshot = field(default_factory=lambda: Snapshot(0.0, {}))
+    ended: Counter[str] = field(default_factory=Counter)
+    rounds: int = 0
+    _stopped: bool = False
+    _due: dict[str, float] = field(default_factory=dict)
+    _started: float = 0.0
+
+    def run(self) -> None:
+        self._started = self.world.clock()
+        while not self._stopped:
+            self.loop.rest(min(self.turn(), _LONGEST_REST))
+        self.leave()
+
+    def stop(self) -> None:
+        """From a signal: the turn that is under way is finished."""
+        self._stopped = True
+        self.loop.waker.wake()
+
+    def turn(self) -> float:
+        """Everything that is due; seconds until something is due again."""
+        now = self.world.clock()
+        try:
+            if self._is_due("look", _LOOK_EVERY, now):
+                self._take_up()
+            if (self.all_mine or self.pattern is not None) and self._is_due("find", _FIND_EVERY, now):
+                self._find(now)
+            if self._is_due("beat", _BEAT_EVERY, now):
+                world = self.world
+                beat = daemons.Daemon(world.holder, world.host, os.getpid(), self._started, now, self.address)
+                daemons.beat(world.database, beat)
+        except StoreError as error:
+            self._tell("store", f"the store cannot be used for now: {error}")
+        asking = self.loop.poller.is_asking
+        rest = self.loop.turn()
+        self.rounds += asking and not self.loop.poller.is_asking
+        self._drop()
+        self.latest = snapshot(self.loop.watchers.values(), now, self.rounds, self.ended)
+        self.alive()
+        return rest if self.loop.watchers else _LONGEST_REST
+
+    def leave(self) -> None:
+        """The jobs go on, and stay in the store for the next daemon."""
+        for watcher in self.loop.watchers.values():
+            watcher.leave()
+        try:
+            daemons.leave(self.world.database, self.world.holder)
+        except StoreError as error:
+            self._tell("store", str(error))
+
+    def tell(self, event: Event) -> None:
+        """Keeps the last word about each job in the store."""
+        try:
+            known = find_job(self.world.database, _job_of(event, self.loop))
+            if known is not None:
+                state = event.data.get("state")
+                note_state(
+                    self.world.database,
+                    known.number,
+                    state if isinstance(state, str) else None,
+                    event.at,
+                    event.message,
+                )
+        except StoreError:
+            return
+
+    def _take_up(self) -> None:
+        """Jobs that were added, also by other processes; and those that were forgotten."""
+        known = {job.job: job for job in all_jobs(self.world.database, watched=True)}
+        for job, row in known.items():
+            if job not in self.loop.watchers:
+                self.loop.add(Watcher(self.world, job, options_of(row.options), "daemon"))
+        for job in [
+            job for job in self.loop.watchers if job not in known and not self.loop.watchers[job].is_over
+        ]:
+            self.loop.watchers.pop(job).leave()
+
+    def _find(self, now: float) -> None:
+        """The user's own jobs in the queue, by name where a pattern is given."""
+        world = self.world
+        try:
+            mine = world.scheduler.mine()
+            for job in mine:
+                known = find_job(world.database, job)
+                if known is not None and (known.watched or known.ended is None):
+                    continue
+                if self._matches(job):
+                    number = remember(
+                        world.database, NewJob(job, "daemon", now, options=self.options.as_json())
+                    )
+                    set_watched(world.database, number, True)
+        except SchedulerError as error:
+            self._tell("scheduler", f"your jobs cannot be listed for now: {error}")
+
+    def _matches(self, job: JobId) -> bool:
+        if self.pattern is None:
+            return True
+        details = self.world.scheduler.details(job)
+        return details is not None and fnmatch.fnmatchcase(details.name, self.pattern)
+
+    def _drop(self) -> None:
+        """Jobs that have ended are in the store."""
+        for job, watcher in list(self.loop.watchers.items()):
+            if watcher.ending is not None:
+                self.ended[watcher.ending.outcome] += 1
+                del self.loop.watchers[job]
+
+    def _is_due(self, what: str, every: float, now: float) -> bool:
+        if 0 < self._due.get(what, 0.0) - now <= every:
+            return False
+        self._due[what] = now + every
+        return True
+
+    def _tell(self, kind: str, message: str) -> None:
+        self.world.tell(Event(self.world.clock(), kind, "-", message))
+
+
+def _job_of(event: Event, loop: Loop) -> JobId:
+    return next((job for job in loop.watchers if str(job) == event.job), JobId(0))
