@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.submit.killing import submit_killed_at
+from tests.submit.killing import ROOT, submit_killed_at
 from triage.cli.main import main
 from triage.report.schema import schema_text
 from triage.schedulers.local.store import JobFolder, all_jobs
@@ -100,6 +101,26 @@ def test_watch_follows_the_job_to_its_end(run: Path, capsys: Capture) -> None:
 def test_same_command_twice_is_two_jobs(run: Path, capsys: Capture) -> None:
     assert [submit(capsys, "run.sbatch")[1]["job_id"] for _ in range(2)] == ["1", "2"]
     assert len(jobs(run.parent)) == 2
+
+
+def test_calls_at_the_same_time_take_each_other_for_no_interrupted_ones(run: Path) -> None:
+    argv = [
+        sys.executable,
+        "-m",
+        "triage",
+        "submit",
+        "run.sbatch",
+        "--scheduler",
+        "local",
+        "--format",
+        "json",
+    ]
+    own = {**os.environ, "PYTHONPATH": str(ROOT)}
+    calls = [subprocess.Popen(argv, env=own, cwd=run, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    told = [json.loads(call.communicate(timeout=60)[0]) for call in calls]
+    assert {one["outcome"] for one in told} == {"submitted"}
+    assert {int(one["job_id"]) for one in told} == alive_or_ended(run.parent)
+    assert len(alive_or_ended(run.parent)) == 4
 
 
 def test_text_names_the_job_first(run: Path, capsys: Capture) -> None:

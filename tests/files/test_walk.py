@@ -164,7 +164,16 @@ def test_unreadable_file_and_folder(tmp_path: Path) -> None:
 
 
 def test_git_and_environments_are_left_out(tmp_path: Path) -> None:
-    folder = made(tmp_path, {".git/log": "x", "venv/pyvenv.cfg": "x", "venv/lib/a.txt": "x", "a.log": "x"})
+    folder = made(
+        tmp_path,
+        {
+            ".git/log": "x",
+            ".triage/t/run.sbatch": "x",
+            "venv/pyvenv.cfg": "x",
+            "venv/lib/a.txt": "x",
+            "a.log": "x",
+        },
+    )
     assert shown(folder) == ["a.log"]
     assert reasons(folder) == {"venv": "Python environment"}
 

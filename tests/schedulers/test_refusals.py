@@ -39,21 +39,48 @@ def test_every_recorded_refusal_is_covered() -> None:
     assert refused == set(ADVICE)
 
 
+STRICT = {
+    "account that does not exist": "--account",
+    "account that does not exist on one of two partitions": "--account",
+    "qos that does not exist": "--qos",
+    "time above the partition's limit": "--time",
+    "more nodes than the partition has": "--nodes",
+    "more nodes than the qos allows": "limit",
+    "more time than the qos allows": "limit",
+    "a second job of a qos with one": "limit",
+}
+
+
+@pytest.mark.parametrize(
+    "row", rows("sbatch-refusals-of-an-enforcing-controller"), ids=lambda row: row["trap"]
+)
+def test_enforcing_controller_refuses_with_what_to_change_or_takes_the_job(row: dict[str, Any]) -> None:
+    outcome = submission(Answer(row["code"], row["out"], row["err"]))
+    if row["trap"] in STRICT:
+        assert isinstance(outcome, Refused)
+        assert STRICT[row["trap"]] in outcome.sentence.partition(" (Slurm says")[0]
+    else:
+        assert isinstance(outcome, Accepted)
+
+
 @pytest.mark.parametrize(
     ("said", "advice"),
     [
-        ("Invalid account or account/partition combination specified", "--account"),
-        ("Invalid qos specification", "--qos"),
-        ("Requested time limit is invalid (missing or exceeds some limit)", "--time"),
-        ("Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)", "limit"),
         ("User's group not permitted to use this partition", "--partition"),
         ("Access/permission denied", "--account"),
     ],
 )
-def test_refusals_under_enforced_limits(said: str, advice: str) -> None:
+def test_refusals_that_no_test_cluster_makes(said: str, advice: str) -> None:
     outcome = submission(Answer(1, "", f"sbatch: error: Batch job submission failed: {said}\n"))
     assert isinstance(outcome, Refused)
     assert advice in outcome.sentence
+
+
+def test_controller_whose_disk_is_full_may_have_taken_the_job_and_is_looked_at() -> None:
+    (row,) = rows("sbatch-controller-whose-disk-is-full")
+    outcome = submission(Answer(row["code"], row["out"], row["err"]))
+    assert isinstance(outcome, Lost)
+    assert outcome.again
 
 
 def test_a_refusal_that_nobody_knows_is_final_and_quoted() -> None:

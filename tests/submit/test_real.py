@@ -356,7 +356,7 @@ def full_disk() -> Iterator[Callable[[Path], None]]:
 
 
 @slow
-def test_full_disk_of_the_controller_loses_no_job_and_makes_none(
+def test_full_disk_of_the_controller_that_is_emptied_gets_one_job(
     desk: Desk, full_disk: Callable[[Path], None]
 ) -> None:
     state = desk.mini.settings.root / "state"
@@ -364,7 +364,19 @@ def test_full_disk_of_the_controller_loses_no_job_and_makes_none(
     timer = later(10, (state / "full").unlink)
     code, told, said = desk.submit("run.sbatch", "--no-check")
     timer.join()
-    assert desk.new() == ({told["job_id"]} if code == 0 else set()), said
+    assert code == 0, said
+    assert desk.new() == {told["job_id"]}
+
+
+@slow
+def test_full_disk_of_the_controller_that_stays_is_told_and_makes_no_job(
+    desk: Desk, full_disk: Callable[[Path], None]
+) -> None:
+    full_disk(desk.mini.settings.root / "state")
+    code, told, said = desk.submit("run.sbatch", "--no-check", "--patience", "5")
+    assert (code, told) == (4, None)
+    assert "I/O error writing script" in said
+    assert desk.new() == set()
 
 
 @slow

@@ -60,7 +60,7 @@ def test_entry_that_was_being_made_when_its_call_was_killed_had_sent_nothing(tmp
     folder = tmp_path / "submissions" / "half"
     folder.mkdir(parents=True)
     (folder / "lock").touch()
-    (folder / "submission.json.part").write_text("{")
+    (folder / "submission.json.part-0").write_text("{")
     assert list(interrupted(str(tmp_path))) == []
 
 

@@ -88,14 +88,21 @@ def write_record(record: Record, path: Path) -> None:
 
 
 def write_whole(path: Path, text: str, mode: int = 0o644) -> None:
-    """A file that is on disk when this returns, and of which nobody ever sees a part. Raises `OSError`."""
-    part = path.with_name(f"{path.name}.part")
-    with open(part, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-        os.fchmod(file.fileno(), mode)
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, path)
+    """A file that is on disk when this returns, and of which nobody ever sees a part. Raises `OSError`.
+
+    Several calls, on several hosts, may write it at once.
+    """
+    part = path.with_name(f"{path.name}.part-{os.urandom(4).hex()}")
+    try:
+        with open(part, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+            os.fchmod(file.fileno(), mode)
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def read_record(path: Path) -> Record | None:

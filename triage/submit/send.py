@@ -65,7 +65,8 @@ def keep(record: Record, script: str, config: str | None) -> None:
     """Script, configuration and record beside the logs. Raises `StoreError`; nothing was sent then."""
     try:
         record.kept.mkdir(parents=True)
-        write_whole(record.kept.parent / ".gitignore", "*\n")
+        if not (ignore := record.kept.parent / ".gitignore").exists():
+            write_whole(ignore, "*\n")
         own = record.kept / Path(record.script).name
         write_whole(own, script, 0o755)
         if record.config is not None and config is not None:

@@ -100,6 +100,17 @@ def test_success_without_an_id_is_looked_for_and_never_repeated() -> None:
     assert "--test-only" in action.sentence
 
 
+def test_answers_that_are_lost_again_and_again_end_with_what_the_scheduler_says() -> None:
+    steps: list[Step] = [Began(0, 60), Tried(1, Lost("disk full")), Looked(2), Looked(22)]
+    assert decide(steps, POLICY) == Submit()
+    steps += [Began(110, 60), Tried(111, Lost("disk full"))]
+    assert isinstance(decide(steps, POLICY), Look)
+    action = decide([*steps, Looked(112), Looked(132)], POLICY)
+    assert isinstance(action, GiveUp)
+    assert action.sentence.startswith("disk full; ")
+    assert not action.uncertain
+
+
 def test_two_jobs_with_one_token_are_both_told() -> None:
     found = decide([Began(0, 60), Tried(1, Lost("x")), Looked(1, (JOB, JobId(9)))], POLICY)
     assert found == Done(JOB, (JobId(9),))

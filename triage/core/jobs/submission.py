@@ -117,7 +117,7 @@ class Policy:
     message_timeout: float = 10.0
     """Slurm's MessageTimeout: what a controller may take to work on a request that its sender has given up."""
     patience: float = 180.0
-    """How long a scheduler that does not take requests is tried."""
+    """How long a scheduler that takes no requests, or loses each, is tried."""
     most_tries: int = 20
     latest_look: float = 900.0
     """How long after a lost answer complete looks are waited for."""
@@ -159,12 +159,11 @@ def decide(steps: Sequence[Step], policy: Policy) -> Action:
     if isinstance(last.outcome, Refused):
         return GiveUp(last.outcome.sentence, refused=True)
     first = next(step.at for step in steps if isinstance(step, Began | Tried))
-    if isinstance(last.outcome, NotSent) and (
-        last.at - first >= policy.patience or len(tries) >= policy.most_tries
-    ):
+    over = last.at - first >= policy.patience or len(tries) >= policy.most_tries
+    if over and isinstance(last.outcome, NotSent):
         return GiveUp(last.outcome.sentence)
-    if len(tries) >= policy.most_tries:
-        return GiveUp("the scheduler's answers were lost too often; no job with this token was found")
+    if over and isinstance(last.outcome, Lost):
+        return GiveUp(f"{last.outcome.sentence}; looked for twice, there is no job")
     return Submit()
 
 
