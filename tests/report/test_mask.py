@@ -41,6 +41,7 @@ SECRETS: list[tuple[str, str]] = [
     ("Authorization: Bearer abc.def-123~x", "abc.def-123~x"),
     ("'Authorization': 'Basic dXNlcjpwYXNz'", "dXNlcjpwYXNz"),
     ("https://user:pa55w0rd@registry.example.com/v2", "pa55w0rd"),
+    ("https://user:p@ss-w0rd@registry.example.com/v2", "ss-w0rd"),
     ("https://abcdefghij0123456789@git.example.com/x", "abcdefghij0123456789"),
     ("https://x.example.com/a?access_token=Abc123Def456&b=1", "Abc123Def456"),
     ("aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "wJalrXUtnFEMI"),

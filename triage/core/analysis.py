@@ -17,9 +17,9 @@ from triage.core.cause.jobs import choose_job
 from triage.core.cause.keeper import Keeper, Kept
 from triage.core.cause.places import Places
 from triage.core.cause.verdict import Scanned, Verdict
-from triage.core.events.extract import artifact_event, error_file_event, events_of
+from triage.core.events.extract import artifact_event, cut_error_file_event, error_file_event, events_of
 from triage.core.events.manifest import manifest_of
-from triage.core.events.model import Event
+from triage.core.events.model import Event, Trace
 from triage.core.logs.regions import LARGEST, Anchors, Region, RegionFinder
 from triage.core.logs.source import Source
 from triage.core.rules.engine import Engine
@@ -111,7 +111,7 @@ class SourceFeed:
 
     def close(self) -> None:
         self._finder.close()
-        event = None
+        event, text = None, ""
         if self._whole is not None:
             text = b"".join(self._whole).decode("utf-8", "replace")
             event = _WHOLE[self.source.kind](self.index, text)
@@ -119,6 +119,9 @@ class SourceFeed:
             self.keeper.add([event])
         elif self._whole is None or self.source.kind == "error-file":
             self._read()
+            if self._whole is not None and not any(isinstance(k.event, Trace) for k in self.keeper.kept()):
+                told = cut_error_file_event(self.index, text, self.size)
+                self.keeper.add([told] if told is not None else [])
         self.keeper.close()
         self.passed_over = self._finder.passed_over
         self._finder, self._whole = _SPENT, None

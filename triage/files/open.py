@@ -143,6 +143,8 @@ def _members(raw: _Raw, kind: str) -> Iterator[bytes]:
         try:
             block = member.decompress(data, CHUNK)
         except Exception as error:  # zlib.error, LZMAError, ZstdError, OSError: each format has its own
+            if saved := getattr(member, "saved", b""):
+                yield saved
             raise Unreadable(f"corrupt {kind} data near byte {raw.position} ({error})") from None
         if block:
             yield block
@@ -175,20 +177,29 @@ def _decompressor(kind: str) -> Callable[[], Any]:
     if kind == "zst":
         import zstandard
 
-        return lambda: _Zstandard(
-            zstandard.ZstdDecompressor(max_window_size=_MEMORY_LIMIT // 2).decompressobj()
-        )
+        frames = zstandard.ZstdDecompressor(max_window_size=_MEMORY_LIMIT // 2)
+        return lambda: _Zstandard(frames.decompressobj())
     import bz2
 
     return bz2.BZ2Decompressor
 
 
 class _Gzip:
+    """zlib notices a wrong checksum behind the data and then keeps all that the call has decoded for itself."""
+
     def __init__(self, inner: Any) -> None:
         self._inner = inner
+        self.saved = b""
+        """What the call that failed had decoded."""
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
-        out: bytes = self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
+        data = self._inner.unconsumed_tail + data
+        before = self._inner.copy()
+        try:
+            out: bytes = self._inner.decompress(data, max_length)
+        except Exception:
+            self.saved = _up_to_the_fault(before, data)
+            raise
         return out
 
     @property
@@ -202,6 +213,17 @@ class _Gzip:
     @property
     def unused_data(self) -> bytes:
         return bytes(self._inner.unused_data)
+
+
+def _up_to_the_fault(inner: Any, data: bytes) -> bytes:
+    """What the bytes before the one that makes it fail decode to."""
+    found: list[bytes] = []
+    try:
+        for at in range(len(data)):
+            found.append(inner.decompress(data[at : at + 1]))
+    except Exception:  # zlib.error, which only its lazily imported module names
+        return b"".join(found)
+    return b"".join(found)
 
 
 class _Zstandard:

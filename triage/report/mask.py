@@ -47,7 +47,7 @@ _BY_SHAPE: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     ("wandb", lazy(r"((?i:\bwandb[ \t]login[ \t]+(?:--?[a-z]+[ \t]+)?))[0-9a-f]{40}\b")),
     ("password", lazy(r"((?i:\b(?:login|user)[ \t]+\S{1,64}[ \t]+password[ \t]+))\S+")),
-    ("@", lazy(r"(?<=://)([^\s/:@\"'<>]{1,256}:)[^\s/@\"'<>]{1,1024}(?=@)")),
+    ("@", lazy(r"(?<=://)([^\s/:@\"'<>]{1,256}:)[^\s/\"'<>]{1,1024}(?=@)")),
     ("@", lazy(r"(?<=://)()[A-Za-z0-9_-]{20,256}(?=@)")),
 )
 """A word that stands in all of them, case folded, and the pattern. Group 1 is kept: it tells what kind of secret stood there."""

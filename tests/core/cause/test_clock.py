@@ -60,6 +60,21 @@ def test_a_stamp_without_a_year_gets_that_of_the_others() -> None:
     assert clock.seconds(glog(334 + 10 / 24)) == clock.seconds(stamp("2026-12-01 10:00:00"))
 
 
+def test_over_new_year_each_stamp_without_a_year_gets_the_one_that_fits() -> None:
+    clock = Clock([stamp("2025-12-31 23:50:00"), stamp("2025-12-31 23:59:00"), stamp("2026-01-01 00:10:00")])
+    before, after = glog(364 + 23.95 / 24), glog(0.1 / 24)
+    assert clock.shown(before) == "2025-12-31T23:57:00.000000"
+    assert clock.shown(after) == "2026-01-01T00:06:00.000000"
+    assert clock.bounds(Interval(at=before)).before(clock.bounds(Interval(at=after)))
+
+
+def test_over_new_year_stamps_without_any_year_are_in_order() -> None:
+    before, after = glog(364 + 23.9 / 24), glog(0.1 / 24)
+    clock = Clock([after, before])
+    assert clock.bounds(Interval(at=before)).before(clock.bounds(Interval(at=after)))
+    assert clock.shown(after) == "01-01T00:06:00.000000"
+
+
 def test_a_leap_day_moves_only_the_days_behind_it() -> None:
     clock = Clock([stamp("2024-03-01 00:00:00")])
     assert clock.seconds(glog(59)) == clock.seconds(stamp("2024-03-01 00:00:00"))

@@ -8,7 +8,7 @@ import traceback
 import pytest
 
 from tests.core.events.traces import DATA, inner, only, read
-from triage.core.events.embedded import trace_from_error_file
+from triage.core.events.embedded import trace_from_cut_error_file, trace_from_error_file
 
 
 def test_error_file_of_torchrun() -> None:
@@ -49,6 +49,14 @@ def test_error_file_with_a_message_only() -> None:
     trace = trace_from_error_file(text, 0, len(text))
     assert trace is not None
     assert (trace.links[0].exception, trace.links[0].message) == ("ValueError", "bad")
+
+
+def test_a_cut_error_file_still_says_its_exception() -> None:
+    text = json.dumps({"message": {"message": "ValueError: bad\n" + "x" * 9000}})[:5000]
+    trace = trace_from_cut_error_file(text, 0, 50 << 20)
+    assert trace is not None
+    assert (trace.links[0].exception, trace.links[0].message[:5]) == ("ValueError", "bad\nx")
+    assert trace_from_cut_error_file('{"message": {"message": "Signal 11', 0, 9) is None
 
 
 def test_list_repr_as_python_prints_it() -> None:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from triage.core.events.model import Event, Interval, Message
 from triage.core.lazy import lazy
@@ -17,6 +18,9 @@ from triage.core.values import dataclass
 
 SKEW = 2.0
 """Seconds by which clocks of two nodes may disagree."""
+
+NEW_YEAR = 31
+"""Days before and after a New Year in which stamps without a year are of two years, not of one."""
 
 _CANCELLED = lazy(r"\bCANCELLED AT (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\b")
 
@@ -67,21 +71,32 @@ class Clock:
         stamps = [s for s in stamps if s.seconds is not None]
         self.utc = any(s.utc for s in stamps) and all(s.utc or not s.has_year for s in stamps)
         """Whether the axis is UTC."""
-        years = Counter(
-            datetime.fromtimestamp(s.seconds, UTC).year
-            for s in stamps
-            if s.seconds is not None and s.has_year and s.utc == self.utc and 0 < s.seconds < 4e9
-        )
+        axis = [s for s in stamps if s.seconds is not None and s.utc == self.utc]
+        dated = [s.seconds for s in axis if s.seconds is not None and s.has_year and 0 < s.seconds < 4e9]
+        years = Counter(datetime.fromtimestamp(seconds, UTC).year for seconds in dated)
         self.year: int | None = max(years, key=lambda y: (years[y], y)) if years else None
-        self._start = datetime(self.year, 1, 1, tzinfo=UTC).timestamp() if self.year is not None else 0.0
+        self._known = (min(dated), max(dated)) if dated else None
+        days = [s.seconds / 86400 for s in axis if s.seconds is not None and not s.has_year]
+        self._turns = bool(days) and min(days) < NEW_YEAR and max(days) > 365 - NEW_YEAR
+        """Whether stamps without a year stand on both sides of a New Year."""
 
     def seconds(self, stamp: Stamp | None) -> float | None:
         if stamp is None or stamp.seconds is None or stamp.utc != self.utc:
             return None
-        if stamp.has_year or self.year is None:
+        if stamp.has_year:
             return stamp.seconds
-        leap = stamp.seconds >= 59 * 86400 and _is_leap(self.year)
-        return self._start + stamp.seconds + (86400 if leap else 0)
+        if self.year is None:
+            return stamp.seconds + (365 * 86400 if self._turns and stamp.seconds < 183 * 86400 else 0)
+        usual = _in_year(stamp.seconds, self.year)
+        if self._apart(usual) < NEW_YEAR * 86400:
+            return usual
+        others = (_in_year(stamp.seconds, year) for year in (self.year - 1, self.year + 1))
+        return min((usual, *others), key=self._apart)
+
+    def _apart(self, seconds: float) -> float:
+        """How far from all stamps that print their year."""
+        first, last = self._known or (seconds, seconds)
+        return max(first - seconds, seconds - last, 0.0)
 
     def bounds(self, when: Interval) -> Bounds:
         if (at := self.seconds(when.at)) is not None and when.at is not None:
@@ -105,6 +120,17 @@ class Clock:
             return text
         digits = min(6, max(1, round(-math.log10(stamp.resolution))))
         return f"{text}.{math.floor((seconds % 1) * 10**digits + 0.5) % 10**digits:0{digits}d}"
+
+
+def _in_year(seconds: float, year: int) -> float:
+    """Seconds that were counted from the first of January 1970, in another year."""
+    leap = seconds >= 59 * 86400 and _is_leap(year)
+    return _start_of(year) + seconds + (86400 if leap else 0)
+
+
+@lru_cache(maxsize=16)
+def _start_of(year: int) -> float:
+    return datetime(year, 1, 1, tzinfo=UTC).timestamp()
 
 
 def _is_leap(year: int) -> bool:

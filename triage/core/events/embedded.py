@@ -101,6 +101,19 @@ def trace_from_error_file(text: str, source: int, size: int) -> Trace | None:
     return Trace(Span(source, 0, size), when=when, links=tuple(links), style="error-file", complete=complete)
 
 
+_FIRST_MESSAGE = lazy(r'\A\s*\{\s*"message":\s*(?:\{\s*"message":\s*)?"((?:[^"\\]|\\.){1,8192})', re.DOTALL)
+"""What the file begins with: the exception and its message, or as much of it as fits."""
+
+
+def trace_from_cut_error_file(text: str, source: int, size: int) -> Trace | None:
+    """The exception that an error.json begins with, where its end was not read and no traceback was found in it."""
+    begun = _FIRST_MESSAGE.match(text)
+    found = exception_at(_unescape(begun[1])) if begun is not None else None
+    if not (found and found[2] and found[1] is not None):
+        return None
+    return Trace(Span(source, 0, size), links=(Link(found[0], found[1].rstrip()),), style="error-file")
+
+
 _LONE_SURROGATE = lazy(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )

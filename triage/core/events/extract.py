@@ -70,6 +70,13 @@ def error_file_event(index: int, text: str) -> Trace | None:
     return trace_from_error_file(text, index, len(text.encode()))
 
 
+def cut_error_file_event(index: int, text: str, size: int) -> Trace | None:
+    """What an `error.json` of `size` bytes says of which only the beginning was kept."""
+    from triage.core.events.embedded import trace_from_cut_error_file
+
+    return trace_from_cut_error_file(text, index, size)
+
+
 def artifact_event(index: int, text: str) -> Facts | None:
     """The sizes that a metrics JSON states, complete or torn off in the middle."""
     values = artifact_sizes(text)
