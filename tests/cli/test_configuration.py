@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from triage.cli.main import main
+from triage.report.schema import schema_text
 from triage.submit.keys import KEYS
 
 Capture = pytest.CaptureFixture[str]
@@ -27,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def values(capsys: Capture, *words: str) -> dict[str, Any]:
     assert main(["config", "--format", "json", *words]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert data["schema"] == "triage.config/1"
+    jsonschema.validate(data, json.loads(schema_text("config")))
     return {item["key"]: item for item in data["values"]}
 
 

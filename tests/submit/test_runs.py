@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -16,6 +17,7 @@ import pytest
 from tests.minislurm.cluster import MiniSlurm
 from tests.submit.runs import config
 from triage import explain
+from triage.cli.main import main
 from triage.core.jobs.handshake import REQUEST, SIGNAL, Started, read_marker, request_text
 from triage.core.jobs.identity import JobId
 from triage.core.jobs.state import Phase, State
@@ -32,6 +34,24 @@ WORKTREE = Path(__file__).parent / "worktree"
 TWO_BY_FOUR = '[job]\nnodes = 2\ngpus_per_node = 4\ntime = "5"\n'
 
 
+OLD = """\
+#!/bin/bash
+#SBATCH --job-name=old
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=1
+#SBATCH --gpus-per-node=4
+#SBATCH --time=5
+#SBATCH --output=logs/%x-%j.out
+export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)
+srun bash -c '
+  uv run python -m torch.distributed.run --nnodes=2 --nproc-per-node=4 --node-rank=$SLURM_NODEID \\
+    --master-addr='"$MASTER_ADDR"' --master-port=29500 pretrain_gpt.py \\
+    --num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 64 --max-position-embeddings 64 \\
+    --micro-batch-size 1 --global-batch-size 16 --train-iters 10 --lr 1e-4 --mock-data
+'
+"""
+
+
 @dataclass(frozen=True)
 class Site:
     """A scheduler with a worktree and the programs that its jobs find first."""
@@ -39,6 +59,7 @@ class Site:
     scheduler: Scheduler
     folder: Path
     slurm: MiniSlurm | None
+    environment: Mapping[str, str]
 
     @property
     def logs(self) -> Path:
@@ -91,7 +112,7 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Site:
     environment["PATH"] = f"{tools}:{environment.get('PATH', os.environ['PATH'])}"
     environment["TRIAGE_LOCAL_ROOT"] = str(tmp_path / "jobs")
     scheduler: Scheduler = Slurm(environment) if mini is not None else Local(environment)
-    return Site(scheduler, tmp_path, mini)
+    return Site(scheduler, tmp_path, mini, environment)
 
 
 def test_two_nodes_of_four_complete_and_all_is_where_explain_finds_it(site: Site) -> None:
@@ -182,3 +203,26 @@ def test_a_job_that_slurm_starts_again_keeps_the_logs_of_its_first_attempt(
     assert [f"attempt {number} of job {job}" in out for number in (0, 1, 2)] == [True, True, False]
     assert "runs this submission already" not in (site.logs / f"megatron-{job}.err").read_text()
     assert explain([site.logs]).attempts == 2
+
+
+def test_from_init_to_the_verdict_on_the_command_line(
+    site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a person does it: a script that exists becomes a configuration, which is checked and submitted."""
+    environment = {"TRIAGE_STATE": str(site.folder / "state"), **site.environment}
+    for name in [name for name in os.environ if name.startswith(("SLURM", "TRIAGE"))]:
+        monkeypatch.delenv(name)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(site.folder / "tree")
+    Path("old.sbatch").write_text(OLD)
+    assert main(["init", "old.sbatch"]) == 0
+    assert main(["check", "--fix", "--write"]) == 0
+    assert main(["render", "-o", "rendered.sbatch"]) == main(["check", "rendered.sbatch"]) == 0
+    capsys.readouterr()
+    assert main(["submit", "--scheduler", site.scheduler.name, "--format", "json", "--set", "environment.FAIL_RANK=7"]) == 0  # fmt: skip
+    job = JobId(int(json.loads(capsys.readouterr().out)["job_id"]))
+    assert site.wait(job).state is State.FAILED
+    assert main(["explain", "logs", "--format", "json"]) == 10
+    root = json.loads(capsys.readouterr().out)["root"]
+    assert (root["rank"], root["local_rank"], root["exception"]) == (7, 3, "ValueError")
