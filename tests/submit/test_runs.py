@@ -226,3 +226,21 @@ def test_from_init_to_the_verdict_on_the_command_line(
     assert main(["explain", "logs", "--format", "json"]) == 10
     root = json.loads(capsys.readouterr().out)["root"]
     assert (root["rank"], root["local_rank"], root["exception"]) == (7, 3, "ValueError")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a b", "it's", 'say "hi"', "#SBATCH", "$(id)", "-x", "é λ", "a:b,c", "~", "*", "x=y"],
+)
+def test_slurm_itself_reads_hostile_names_back(name: str, mini_slurm: MiniSlurm, tmp_path: Path) -> None:
+    text = render(
+        config(sets=[f"job.name={name}", "worktree=/tmp", f"logs={tmp_path}/l o'g\"s", "job.gpus_per_node=1"])
+    )
+    path = tmp_path / "script"
+    path.write_text(text)
+    job = mini_slurm.output("sbatch", "--parsable", "--hold", str(path)).strip()
+    told = mini_slurm.output("squeue", "-h", "-j", job, "-o", "%j")
+    shown = mini_slurm.output("scontrol", "show", "job", job)
+    mini_slurm.output("scancel", job)
+    assert told == f"{name}\n"
+    assert f"StdOut={tmp_path}/l o'g\"s/" in shown

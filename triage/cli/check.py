@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from triage.cli.configuration import add_layers, load, load_text, read_file
+from triage.cli.configuration import add_layers, load, load_text, read_file, read_template
 from triage.cli.exitcodes import ExitCode
 from triage.cli.output import emit, wants_color
 from triage.cli.preflight import ask_site, findings_of_config, findings_of_script, open_script
@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format", choices=tuple(CHECK_FORMATS), default="text", help="output format (default: text)"
     )
     add_layers(parser)
+    parser.add_argument("--template", metavar="FILE", help="a site's own template for the script")
     parser.add_argument(
         "--fix",
         action="store_true",
@@ -109,6 +110,7 @@ class _Examiner:
         self._arguments = arguments
         self._mounts = mounts
         self._site = site
+        self._template = read_template(arguments.template)
 
     def both(self, path: str) -> tuple[Sequence[Finding], str]:
         """The findings, those that are left after `--write`, and the repairs told."""
@@ -134,7 +136,7 @@ class _Examiner:
         def of_config(text: str | None) -> Sequence[Finding]:
             file = read_file(path)
             settings = load_text(self._arguments, file if text is None else replace(file, text=text))
-            return findings_of_config(settings, self._mounts, self._site)
+            return findings_of_config(settings, self._mounts, self._site, self._template)
 
         def of_script(text: str | None) -> Sequence[Finding]:
             script = open_script(path)[1] if text is None else read_script(text)
