@@ -26,7 +26,11 @@ SEED = """\
 #SBATCH --exclusive --mem=0
 #SBATCH --output=logs/%x-%j.out
 #SBATCH --error=logs/%x-%j.err
+#SBATCH --requeue
 set -euo pipefail
+module load cuda/12.8
+source "/opt/my env/activate"
+source $HOME/.bashrc
 cd /lustre/tree
 export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)
 export NCCL_DEBUG=INFO CUDA_DEVICE_MAX_CONNECTIONS=1 OUT=$(date)
@@ -50,12 +54,14 @@ def test_what_the_script_tells_is_taken_over() -> None:
         "/lustre/tree", "pretrain_gpt.py", "uv", 6000,
     )  # fmt: skip
     assert (run.job.name, run.job.nodes, run.job.gpus_per_node, run.gpu) == ("llama", 2, 4, "h100")
-    assert run.job.options == ("--exclusive", "--mem=0")
+    assert run.job.options == ("--exclusive", "--mem=0", "--requeue")
+    assert run.setup == ("module load cuda/12.8", "source '/opt/my env/activate'")
     assert run.logs == "/lustre/tree/logs"
     assert run.arguments == ("--num-layers", "32", "--bf16")
     assert run.environment == {"NCCL_DEBUG": "INFO"}
     assert {re.sub(r"\d+", "N", note) for note in notes} == {
         "line N: OUT is known only when the job runs: left out",
+        "line N: source of something that is known only when the job runs: left out",
         "line N: --seed is known only when the job runs: left out",
     }
 

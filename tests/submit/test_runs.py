@@ -135,7 +135,10 @@ def test_two_nodes_of_four_complete_and_all_is_where_explain_finds_it(site: Site
 
 
 def test_the_rank_that_fails_is_named_on_its_node_and_its_node_keeps_evidence(site: Site) -> None:
-    text = TWO_BY_FOUR + '[environment]\nFAIL_RANK = "6"\n[hooks]\non_failure = ["echo kept >evidence"]\n'
+    text = (
+        TWO_BY_FOUR
+        + '[environment]\nFAIL_RANK = "6"\n[hooks]\nsetup = ["export SITE=$UNSET\\"it\'s set\\""]\non_failure = ["echo $SITE >evidence"]\n'
+    )
     job = site.submit(text)
     assert site.wait(job).state is State.FAILED
     verdict = explain([site.logs])
@@ -144,7 +147,7 @@ def test_the_rank_that_fails_is_named_on_its_node_and_its_node_keeps_evidence(si
     assert (verdict.root.rank, verdict.root.local_rank) == (6, 2)
     assert verdict.root.node == folder.name.removeprefix("node-1-")
     assert verdict.root.exception == "ValueError"
-    assert (folder / "evidence").read_text() == "kept\n"
+    assert (folder / "evidence").read_text() == "it's set\n"
 
 
 def waiting(site: Site) -> JobId:

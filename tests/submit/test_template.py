@@ -47,6 +47,7 @@ options = ["--exclusive", "--mem=0"]
 NCCL_DEBUG = "WARN"
 TITLE = "it's $HOME"
 [hooks]
+setup = ["module load cuda/12.8", "ulimit -l 'unlimited'"]
 on_failure = ["cp /tmp/nccl-*.log .", "dmesg | tail"]
 """,
         "0123456789abcdef",

@@ -9,9 +9,10 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from triage.core.logs.source import Source
+from triage.core.values import dataclass
 
 _NODE = re.compile(r"(?:(?P<run>(?:.*/)?[^/]+-(?P<job>\d{1,10}))/)?attempt-(?P<attempt>\d{1,5})/node-(?P<rank>\d{1,5})-(?P<host>[^/]+)/(?P<rest>.+)")  # fmt: skip
 _RESTART = re.compile(r"[^/]+/attempt_(\d{1,5})/\d{1,4}/[^/]+")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -25,9 +26,13 @@ _TEXTS = {
 }  # fmt: skip
 _OTHERWISE = frozenset({
     *_TEXTS, "nodes", "ntasks", "ntasks-per-node", "gres", "gpus", "gpus-per-node", "output", "error", "open-mode",
-    "chdir", "comment", "parsable", "wait", "requeue",
+    "chdir", "comment", "parsable", "wait",
 })  # fmt: skip
 """Options that have a key of their own or that the written script decides."""
+
+
+_SETUP = frozenset({"module", "ml", "source", ".", "conda", "micromamba", "spack", "ulimit"})
+"""Commands that prepare the shell they run in."""
 
 
 @dataclass(slots=True)
@@ -107,6 +112,7 @@ def _launch(script: Script, run: Run, found: Adopted) -> None:
         module = "module" in run.started.flags or not program.endswith(".py")
         found.take("command", f"-m {program}" if module else program, run.launch.program_line)
     found.take("arguments", tuple(_arguments(run, found)), run.line)
+    _setup(script, run, found)
     found.values["launcher"] = _launcher(run).value
     port = run.number("master_port")
     if port is not None:
@@ -121,6 +127,22 @@ def _launch(script: Script, run: Run, found: Adopted) -> None:
             )
         else:
             found.environment[name] = text
+
+
+def _setup(script: Script, run: Run, found: Adopted) -> None:
+    """What the script sources and loads before it launches."""
+    lines: list[str] = []
+    for command in script.commands:
+        if command.name not in _SETUP or command.wrappers or command.line > run.line:
+            continue
+        if all(known(word.text) for word in command.words):
+            lines.append(shlex.join(word.text for word in command.words))
+        else:
+            found.note(
+                command.line, f"{command.name} of something that is known only when the job runs: left out"
+            )
+    if lines:
+        found.take("hooks.setup", tuple(dict.fromkeys(lines)), run.line)
 
 
 def _arguments(run: Run, found: Adopted) -> Iterator[str]:

@@ -48,6 +48,7 @@ def build(given: Mapping[str, Value], folder: str, home: str, mistakes: list[str
             ContainerKind(reader.need("container.kind")), reader.text("container.image"),
             reader.words("container.mounts"), reader.words("container.options"),
         ),
+        setup=reader.words("hooks.setup"),
         on_failure=reader.words("hooks.on_failure"),
     )  # fmt: skip
     mistakes += _together(config, given)

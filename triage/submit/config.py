@@ -71,6 +71,8 @@ class Config:
     job: Job = field(default_factory=Job)
     environment: Mapping[str, str] = field(default_factory=dict)
     container: Container = field(default_factory=Container)
+    setup: tuple[str, ...] = ()
+    """Shell commands that the batch script runs before it launches."""
     on_failure: tuple[str, ...] = ()
     """Commands that each failing node runs in its log folder."""
 

@@ -77,6 +77,7 @@ KEYS: tuple[Key, ...] = (
     Key("container.image", Kind.TEXT, None, "The image: a registry's name or a file.", '"nvcr.io/nvidia/pytorch:25.03-py3"'),
     Key("container.mounts", Kind.WORDS, (), "Folders to mount, SOURCE:TARGET or one path for both. The worktree, its .venv and the logs are mounted anyway.", '["/lustre/data:/data"]'),
     Key("container.options", Kind.WORDS, (), "Further flags of the container.", '["--container-writable"]'),
+    Key("hooks.setup", Kind.WORDS, (), "Shell commands that the batch script runs before it launches.", '["module load cuda/12.8"]'),
     Key("hooks.on_failure", Kind.WORDS, (), "Shell commands that a node runs in its log folder when its workers failed, to keep evidence.", '["cp /tmp/nccl-*.log ."]'),
     Key("environment", Kind.TABLE, None, "Variables for all processes.", '{ NCCL_DEBUG = "WARN" }'),
 )  # fmt: skip

@@ -23,7 +23,7 @@ def values(config: Config) -> dict[str, Value]:
         "job.time": job.time, "job.qos": job.qos, "job.constraint": job.constraint,
         "job.reservation": job.reservation, "job.options": job.options, "container.kind": box.kind.value,
         "container.image": box.image, "container.mounts": box.mounts, "container.options": box.options,
-        "hooks.on_failure": config.on_failure,
+        "hooks.setup": config.setup, "hooks.on_failure": config.on_failure,
         **{f"environment.{name}": value for name, value in config.environment.items()},
     }  # fmt: skip
 

@@ -46,6 +46,7 @@ def render(config: Config, *, token: str = "", template: str | None = None) -> s
             python=Quoted(python),
             connections=connections(config),
             container=tuple(container(config)),
+            setup="\n".join(config.setup),
             on_failure="\n".join(config.on_failure),
             handshake=handshake,
             manifest=Quoted(_file("manifest.py")),
