@@ -10,6 +10,7 @@ from typing import Any
 
 from triage.cli.exitcodes import ExitCode
 from triage.cli.output import emit
+from triage.core.cause.frameworks import FRAMEWORKS
 from triage.core.cause.verdict import FACT_NAMES
 from triage.core.rules.engine import Engine
 from triage.core.rules.lint import CHECK_TIMEOUT_S, Remark, event_of, lint, shadowed
@@ -21,7 +22,7 @@ from triage.files.rules import load, read_folder, shipped_folder, user_folder
 
 SCHEMA = "triage.rules/1"
 
-CONTEXT_NAMES = ("rank", "node", "local_rank", "gpu", "job_id")
+CONTEXT_NAMES = ("rank", "node", "local_rank", "gpu", "job_id", *FRAMEWORKS)
 """Names that a verdict fills into a rule's sentences beside captures and facts."""
 
 

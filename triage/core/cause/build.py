@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from triage.core.cause.confidence import confidence_of
 from triage.core.cause.facts import memory_facts
+from triage.core.cause.frameworks import frameworks_of
 from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.joblog import JobLog, Reason, ResolvedExit
 from triage.core.cause.judge import outcome_of
@@ -49,7 +50,7 @@ def build_verdict(
     if outcome.occurrence is not None:
         facts.update({k: v for k, v in memory_facts(outcome.occurrence.captures).items() if v is not None})
     missing = _missing_ranks(job)
-    values = _values(outcome, root, facts, job_id)
+    values = _values(outcome, root, facts, job_id) | dict.fromkeys(frameworks_of(job), "")
     reasons = (*_who(outcome, root), *outcome.reasons, *_torchrun_says(job, root), *_missing_reason(missing))
     uneven = tuple(differences(job.manifests))
     own = root.rank if root is not None else None
