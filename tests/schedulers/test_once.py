@@ -187,6 +187,15 @@ def test_controller_back_after_a_while(tmp_path: Path) -> None:
     assert world.now - 1000 < 180
 
 
+def test_each_try_that_came_to_nothing_is_told_while_it_goes_on(tmp_path: Path) -> None:
+    world, heard = World(["down", "lost"]), list[str]()
+    submit_once(
+        world, REQUEST, Journal.open(tmp_path / "journal"), clock=world.clock, sleep=world.sleep,
+        on_trouble=lambda trouble: heard.append(trouble.sentence),
+    )  # fmt: skip
+    assert heard == ["down", "no answer"]
+
+
 def test_controller_that_stays_down_is_given_up_with_an_error_that_says_so(tmp_path: Path) -> None:
     with pytest.raises(SchedulerError, match="down") as caught:
         submit(World(["down"] * 100), tmp_path / "journal")

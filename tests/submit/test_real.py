@@ -95,8 +95,9 @@ def test_answer_that_is_lost_after_acceptance_is_found(desk: Desk) -> None:
         '/usr/bin/sbatch "$@" >/dev/null',
         "echo 'sbatch: error: Batch job submission failed: Socket timed out on send/recv operation' >&2; exit 1",
     )
-    code, told, _ = desk.submit("run.sbatch")
+    code, told, said = desk.submit("run.sbatch")
     assert (code, told["outcome"]) == (0, "submitted")
+    assert "looking for the job" in said
     assert desk.new() == {told["job_id"]}
 
 
@@ -161,9 +162,10 @@ def test_script_that_submits_nothing_is_no_job_and_no_riddle(desk: Desk) -> None
 def test_controller_that_is_down_and_comes_back_gets_one_job(desk: Desk, seconds: float) -> None:
     desk.mini.stop_daemon("slurmctld")
     timer = later(seconds, desk.mini.start_daemon, "slurmctld")
-    code, told, _ = desk.submit("run.sbatch")
+    code, told, said = desk.submit("run.sbatch")
     timer.join()
     assert code == 0
+    assert seconds < 20 or "trying for 180 s" in said
     assert desk.new() == {told["job_id"]}
 
 

@@ -222,7 +222,7 @@ def _submit(
     keep(record, draft.text, draft.config)
     entry = begin(state_folder(os.environ), record)
     try:
-        sent = send(scheduler, entry, arguments.patience)
+        sent = send(scheduler, entry, arguments.patience, tell)
     except RefusedError as error:
         entry.finish()
         _emit(arguments, replace(told, message=str(error)))

@@ -100,8 +100,9 @@ def submit_once(
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
     patience: float = 180.0,
+    on_trouble: Callable[[NotSent | Lost], None] = lambda _: None,
 ) -> Done:
-    """The job of this request, submitted now or found again.
+    """The job of this request, submitted now or found again; `on_trouble` hears of each try that came to nothing yet.
 
     A scheduler that takes no requests is tried for `patience` seconds. Raises `RefusedError` where the request itself
     must change, else `SchedulerError`, which says whether a job may exist; `StoreError` before anything is sent.
@@ -111,7 +112,9 @@ def submit_once(
         wait=tenacity.wait_exponential_jitter(initial=1, max=20),
         sleep=sleep,
     )
-    done: Done | None = turns(_until_turned_away, scheduler, request, journal, clock, sleep, patience)
+    done: Done | None = turns(
+        _until_turned_away, scheduler, request, journal, clock, sleep, patience, on_trouble
+    )
     assert done is not None
     return done
 
@@ -162,6 +165,7 @@ def _until_turned_away(
     clock: Callable[[], float],
     sleep: Callable[[float], None],
     patience: float,
+    on_trouble: Callable[[NotSent | Lost], None],
 ) -> Done | None:
     """Step by step, until there is a job or an error; `None` when the scheduler does not take requests now."""
     while True:
@@ -181,6 +185,8 @@ def _until_turned_away(
                 journal.begin(Began(clock(), limit))
                 outcome = scheduler.submit(request, limit=limit)
                 journal.add(Tried(clock(), outcome))
+                if isinstance(outcome, NotSent | Lost):
+                    on_trouble(outcome)
                 if isinstance(outcome, NotSent) and isinstance(
                     decide(journal.steps, Policy(timeout, patience)), Submit
                 ):

@@ -11,7 +11,7 @@ from pathlib import Path
 from triage.core.jobs.identity import JobId
 from triage.core.jobs.pending import never_starts
 from triage.core.jobs.state import Phase
-from triage.core.jobs.submission import Done
+from triage.core.jobs.submission import Done, Lost, NotSent
 from triage.core.jobs.witness import JobStatus
 from triage.core.values import dataclass
 from triage.errors import RefusedError, SchedulerError, StoreError
@@ -78,10 +78,19 @@ def keep(record: Record, script: str, config: str | None) -> None:
         ) from error
 
 
-def send(scheduler: Scheduler, entry: Unfinished, patience: float) -> Sent:
-    """The job of this entry. Raises what `submit_once` raises."""
+def send(scheduler: Scheduler, entry: Unfinished, patience: float, tell: Callable[[str], None]) -> Sent:
+    """The job of this entry; what takes time is told. Raises what `submit_once` raises."""
     journal = entry.journal()
-    done = submit_once(scheduler, entry.record.request(), journal, patience=patience)
+    told: set[str] = set()
+
+    def once(trouble: NotSent | Lost) -> None:
+        next_step = f"trying for {patience:g} s" if isinstance(trouble, NotSent) else "looking for the job"
+        if next_step not in told:
+            tell(f"{trouble.sentence}; {next_step}")
+        told.add(next_step)
+
+    request = entry.record.request()
+    done = submit_once(scheduler, request, journal, patience=patience, on_trouble=once)
     return _found(scheduler, entry, journal, done)
 
 
