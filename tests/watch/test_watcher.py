@@ -16,7 +16,7 @@ from triage.core.jobs.handshake import Started, marker_text
 from triage.core.jobs.identity import JobId
 from triage.store.actions import actions_of
 from triage.store.database import KILL_SWITCH
-from triage.store.jobs import find_job, set_held, verdict_of
+from triage.store.jobs import NewJob, find_job, remember, set_held, verdict_of
 from triage.watch.options import Options
 
 JOB = JobId(18)
@@ -96,6 +96,35 @@ def test_a_complete_result_of_this_attempt_ends_the_job_with_the_evidence_first(
     (action,) = actions_of(stage.database())
     assert action.saved is not None
     assert action.saved > 6
+
+
+def test_the_log_says_why_it_ended_and_how_to_submit_it_again(stage: Stage) -> None:
+    write(with_result(stage), own())
+    stage.run(stage.loop(), 300)
+    text = stage.cluster.output(JOB).read_text()
+    assert "was ended early on" in text
+    assert f"cd {stage.cluster.folder} && sbatch {stage.cluster.folder}/run.sh" in text
+
+
+def test_a_result_named_at_the_submit_is_waited_for(stage: Stage) -> None:
+    path = stage.cluster.folder / "m.json"
+    remember(stage.database(), NewJob(JOB, "submit", START - 20, options={"artifacts": [str(path)]}))
+    write(path, own())
+    stage.run(stage.loop(), 300)
+    assert stage.cluster.acts == ["cancel attempt 0"]
+
+
+def test_with_drain_the_last_lines_of_an_ended_job_count(stage: Stage) -> None:
+    stage.options = Options(drain=True)
+    loop = stage.loop()
+    stage.run(loop, 5)
+    stage.cluster.jobs[JOB] = Job("FAILED", listed=False, code=1)
+    stage.run(loop, 10, lambda: "ended" in stage.kinds())
+    with open(stage.cluster.output(JOB), "a") as file:
+        file.write(TRACE)
+    watcher = stage.run(loop, 300)
+    assert watcher.ending is not None
+    assert watcher.ending.verdict.category == "python"
 
 
 def test_a_second_watcher_of_an_early_end_says_the_same(stage: Stage) -> None:

@@ -76,8 +76,10 @@ def follow_jobs(
     options: Options,
     tell: Tell,
     give_up: float,
+    *,
+    turned: Callable[[Sequence[Watcher]], None] = lambda _: None,
 ) -> int:
-    """Until all have ended; the code of the last one that did not end well, else 0."""
+    """Until all have ended; the code of the last one that did not end well, else 0. `turned` sees them on every turn."""
     database = open_store(environment)
     world = make_world(environment, scheduler, database, tell)
     with loop_of(world) as loop:
@@ -86,7 +88,9 @@ def follow_jobs(
         try:
             first_sight(world, loop, time.sleep)
             while not all(watcher.is_over for watcher in loop.watchers.values()):
-                loop.rest(loop.turn())
+                rest = loop.turn()
+                turned(list(loop.watchers.values()))
+                loop.rest(rest)
                 _give_up(loop, world.clock(), give_up)
         except KeyboardInterrupt:
             for watcher in loop.watchers.values():

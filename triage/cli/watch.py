@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("jobs", metavar="JOB_ID", nargs="+", help="18, 18_3 (array task), 18;CLUSTER")
     add_options(parser)
     parser.add_argument("--format", choices=("text", "json"), default="text", help="json: one event a line")
+    parser.add_argument("--plain", action="store_true", help="dated lines on a terminal too, no live view")
     parser.add_argument("--scheduler", choices=("slurm", "local"), default="slurm", help="default: slurm")
     parser.add_argument(
         "--give-up", type=_seconds, default=3600.0, metavar="TIME", help="exit with 4 when the scheduler has not answered for so long (default: 1h)"
@@ -101,6 +102,10 @@ def run(arguments: argparse.Namespace) -> int:
             raise UsageError(f"{text!r} is no job id: write 18, 18_3 for a task of an array, or 18;CLUSTER")
         jobs.append(job)
     options = options_from(arguments)
+    if arguments.format == "text" and not arguments.plain and sys.stdout.isatty():
+        from triage.cli.screen import follow_on_screen
+
+        return follow_on_screen(os.environ, arguments.scheduler, jobs, options, arguments.give_up)
     tell = teller(arguments.format, sys.stdout)
     return follow_jobs(os.environ, arguments.scheduler, jobs, options, tell, arguments.give_up)
 

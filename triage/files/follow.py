@@ -25,6 +25,8 @@ class Followed:
     identity: tuple[int, int]
     """Device and inode."""
     offset: int = 0
+    modified: float = 0.0
+    """When it was last written to, by the file server's clock."""
     vanished: bool = False
     tail: deque[bytes] = field(default_factory=deque)
     """The last bytes."""

@@ -101,6 +101,7 @@ class Tail:
             if (status.st_dev, status.st_ino) != one.identity or status.st_size < one.offset:
                 truncated.append(path)
                 one = self._anew(path, one, (status.st_dev, status.st_ino))
+            one.modified = status.st_mtime
             if status.st_size == one.offset:
                 continue
             try:

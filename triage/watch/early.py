@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import field
@@ -23,6 +24,7 @@ from triage.watch.events import Event
 from triage.watch.lease import Lease
 from triage.watch.options import Options
 from triage.watch.record import record_json
+from triage.watch.words import dated, resubmit
 from triage.watch.world import World
 
 _MOST_STEPS = 20
@@ -125,9 +127,30 @@ class EarlyEnd:
         """The job is gone after an act: only now it counts as saved."""
         assert self.action is not None
         self._reach(Stage.DONE, now, ended=ended if ended is not None else now)
+        self._leave_word(now)
         saved = self.action.saved
         hours = f", about {saved:.1f} GPU-hours before it would have ended" if saved else ""
         return [self._event("action", f"is gone, its nodes are free{hours}", saved=saved)]
+
+    def _leave_word(self, now: float) -> None:
+        """At the end of the log, where the user looks: why it ended, and how to submit it again."""
+        assert self._details is not None
+        assert self.action is not None
+        details = self._details
+        lines = [
+            f"triage: job {self.job.job} was ended early on {dated(now)}, because {self.action.why}",
+            f"triage: to submit it again: {resubmit(details.folder, details.script)}",
+        ]
+        with contextlib.suppress(OSError):
+            descriptor = os.open(details.output, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
+            with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+                file.write("".join(f"{line}\n" for line in lines))
+
+    def _comment(self) -> None:
+        """With the job, for `scontrol show job`; it is no harm if Slurm does not take it."""
+        assert self.action is not None
+        with contextlib.suppress(SchedulerError):
+            self.world.scheduler.comment(self.job.job, f"triage ended it early: {self.action.why}")
 
     def _decide(self, now: float, reason: Reason | None) -> Step:
         action, options = self.action, self.options
@@ -256,7 +279,9 @@ class EarlyEnd:
             return [
                 self._event("action", f"was sent scancel; its outcome is not known ({error})", stage="sent")
             ], False
-        return [self._event("action", "was sent scancel", stage="sent")], False
+        sent = self._event("action", "was sent scancel", stage="sent")
+        self._comment()
+        return [sent], False
 
     def _abandon(self, abandon: Abandon, now: float) -> list[Event]:
         told = [self._event("action", f"is not ended early: {abandon.why}", stage="abandoned")]

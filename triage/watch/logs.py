@@ -35,6 +35,8 @@ class JobLogs:
     since: float
     curve: deque[tuple[float, Progress]] = field(default_factory=lambda: deque(maxlen=CURVE))
     """The latest iterations with the time at which they were seen."""
+    grew: bool = False
+    """The latest look brought new bytes."""
     _tail: Tail | None = None
     _discovered: float | None = None
     _telling: bool = False
@@ -59,6 +61,7 @@ class JobLogs:
             tail.discover()
         before = tail.progress
         seen = tail.look()
+        self.grew = seen.size > 0
         self._telling = self._telling or seen.telling
         if tail.progress is not None and tail.progress is not before:
             self.curve.append((now, tail.progress))

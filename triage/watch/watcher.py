@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 from triage.core.cause.verdict import Verdict
@@ -24,7 +24,7 @@ from triage.watch.ending import CANCELLED, COMPLETED, EARLY, FAILED, UNKNOWN, En
 from triage.watch.events import Event
 from triage.watch.lease import Lease
 from triage.watch.logs import JobLogs
-from triage.watch.options import Options
+from triage.watch.options import Options, options_of
 from triage.watch.poller import Answer, Question
 from triage.watch.reasons import Quietness, Site, for_failure, for_hang, for_result, time_left
 from triage.watch.results import Open, Proven, Results
@@ -40,6 +40,8 @@ from triage.watch.world import World
 
 _PROGRESS_EVERY = 300.0
 _STORAGE_EVERY = 30.0
+_DRAINED = 5.0
+"""Seconds without a new byte after which a log of an ended job is taken to be whole, with `--drain`."""
 EXIT_CODES = {COMPLETED: 0, EARLY: 0, FAILED: 10, UNKNOWN: 11, CANCELLED: 12}
 """As the table of all commands has them (`triage/cli/exitcodes.py`)."""
 LOOK_EVERY = 1.0
@@ -73,6 +75,8 @@ class Watcher:
     _told_failure: str = ""
     _told_stall: bool = False
     _proven: Proven | None = None
+    _draining: float | None = None
+    """Since when the ended job's logs have been silent."""
     _storage: tuple[float, bool] = (float("-inf"), False)
 
     @property
@@ -100,11 +104,20 @@ class Watcher:
         for happening in news:
             self._tell_happening(happening, before, answer, now)
         if self.life.over is not None:
-            self._conclude(now)
+            if self.options.drain and self.logs is not None:
+                self._draining = now
+            else:
+                self._conclude(now)
 
     def tick(self, now: float, site: Site) -> float:
         """Looks at logs and results, and acts; returns when it wants to look again."""
         again = now + LOOK_EVERY
+        if self._draining is not None and not self.is_over and self.logs is not None:
+            if self.logs.look(now) or self.logs.grew:
+                self._draining = now
+            if not 0 <= now - self._draining < _DRAINED:
+                self._conclude(now)
+            return again
         if self.is_over or self.logs is None or self.life.phase in (Phase.WAITING, Phase.UNKNOWN):
             return again
         alive = self.logs.look(now)
@@ -136,6 +149,7 @@ class Watcher:
         self.details = details
         sighting = details.sighting
         first = sighting.submitted if not sighting.restarts else None
+        self._as_submitted()
         number = remember(self.world.database, NewJob(
             self.job, self.origin, now, details.uid, first, details.name, details.folder, details.script, details.output,
             details.error, None, self.options.as_json(),
@@ -148,6 +162,15 @@ class Watcher:
         if self.logs is None:
             paths = log_paths(details.output, details.error, self._ids(details), self.options.logs)
             self.logs = JobLogs(self.job.local, paths, details.output, self.world.analysis, now)
+
+    def _as_submitted(self) -> None:
+        """A result that was named when the job was submitted is waited for, unless another one is named now."""
+        known = find_job(self.world.database, self.job) if self.known is None else None
+        if known is not None and known.options and not self.options.artifacts:
+            kept = options_of(known.options)
+            self.options = replace(
+                self.options, artifacts=kept.artifacts, when=kept.when, min_age=kept.min_age, any=kept.any
+            )
 
     def _ids(self, details: Details) -> Sequence[str]:
         return list(

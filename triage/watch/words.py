@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 
 from triage.core.cause.verdict import Verdict
@@ -80,6 +81,15 @@ def progress_words(progress: Progress, left: float | None) -> str:
     total = f" of {progress.total}" if progress.total is not None else ""
     loss = next((f", loss {value:.4g}" for name, value in progress.values.items() if "loss" in name and "scale" not in name), "")  # fmt: skip
     return f"is at iteration {progress.iteration}{total}{loss}{f', {span(left)} left' if left is not None else ''}"
+
+
+def dated(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+
+
+def resubmit(folder: str, script: str) -> str:
+    """The command that submits the job once more."""
+    return f"cd {shlex.quote(folder)} && sbatch {shlex.quote(script or 'SCRIPT')}"
 
 
 def span(seconds: float) -> str:
