@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
-from triage.core.cause.collectives import find_culprit, ranks_of_processes
+from triage.core.cause.collectives import find_culprit
 from triage.core.cause.groups import Sizes
 from triage.core.cause.situation import Culprit, RankError, RankExit, Seen, Situation
 from triage.core.events.collectives import extract_collectives
@@ -516,12 +516,6 @@ def test_stuck_watchdogs_on_all_ranks_of_one_host_name_the_host_only() -> None:
 
 def test_nothing_said_is_nobody() -> None:
     assert nobody(find_culprit([], Situation()))
-
-
-def test_ranks_of_processes_need_a_communicator_of_the_whole_world() -> None:
-    line = "NCCL INFO comm 0x7f rank {} nranks {} cudaDev 0 busId 1000 commId 0xab - Init COMPLETE"
-    events = seen(line.format(9, 16), node="n1", pid=700) + seen(line.format(1, 2), node="n1", pid=701)
-    assert ranks_of_processes(events, 16) == {("n1", 700): 9}
 
 
 def test_order_of_the_files_does_not_matter() -> None:

@@ -78,13 +78,13 @@ def test_host_lists() -> None:
     assert expand_tasks("5-3") == ()
 
 
-def test_deepspeed_return_code_names_local_rank_and_interpreter() -> None:
+def test_deepspeed_quotes_its_last_command_whichever_process_failed() -> None:
     got = one(
         "['/usr/bin/python', '-u', 'main.py', '--local_rank=3', '--deepspeed'] exits with return code = -9"
     )
     assert (got.by, got.local_rank, got.exitcode, got.signal, got.binary) == (
         "deepspeed",
-        3,
+        None,
         -9,
         9,
         "/usr/bin/python",
@@ -95,7 +95,7 @@ def test_deepspeed_return_code_names_local_rank_and_interpreter() -> None:
 def test_called_process_error_is_read_and_left_to_the_traceback() -> None:
     line = "subprocess.CalledProcessError: Command '['/usr/bin/python3', 'a.py', '--local_rank=1']' returned non-zero exit status 1."
     got, rest = exits(line)
-    assert [(e.by, e.exitcode, e.local_rank) for e in got] == [("python", 1, 1)]
+    assert [(e.by, e.exitcode, e.local_rank) for e in got] == [("python", 1, None)]
     assert rest == [line]
     assert one("subprocess.CalledProcessError: Command 'x' died with <Signals.SIGKILL: 9>.").signal == 9
 

@@ -30,7 +30,7 @@ LABELS = {
     "gpu-3: ": Tags(node="gpu-3"),
     "worker-3  | ": Tags(actor="worker-3"),
     "[pod/train-3/pytorch] ": Tags(actor="train-3/pytorch"),
-    "bench.cn-d003 [stderr] ": Tags(actor="bench.cn-d003"),
+    "bench.cn-d003 [stderr] ": Tags(node="cn-d003", actor="bench.cn-d003"),
     "(WorkerDict pid=41, ip=10.0.0.1) ": Tags(node="10.0.0.1", pid=41, actor="WorkerDict pid=41"),
     "[gpu-3:5]: ": Tags(node="gpu-3", actor="gpu-3:5"),
     "gpu-3:5 err: ": Tags(node="gpu-3", actor="gpu-3:5"),

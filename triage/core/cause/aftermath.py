@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from triage.core.cause.blamed import ENDING, behind_an_exit, end_signal
 from triage.core.cause.clock import SKEW
 from triage.core.cause.incident import Incident, is_soft, same_stream_before
 from triage.core.cause.joblog import JobLog
@@ -11,10 +12,6 @@ from triage.core.events.model import Exit, Trace
 from triage.core.rules.model import Role
 
 ABORT = 6
-SHELL = 128
-"""What a shell adds to the number of the signal that ended its command."""
-ENDING = frozenset({9, 15})
-"""Signals by which Slurm itself ends a step."""
 
 
 def is_aftermath(incident: Incident, live: Sequence[Incident]) -> bool:
@@ -23,7 +20,7 @@ def is_aftermath(incident: Incident, live: Sequence[Incident]) -> bool:
     event = incident.first.event
     beside = [i for i in live if i.category == "nccl" and not isinstance(i.first.event, Exit)]
     if isinstance(event, Exit):
-        number = _signal(event)
+        number = end_signal(event)
         if event.by == "srun" and number in ENDING and any(i.rule.scheduler for i in live):
             return True
         return (number == ABORT and bool(beside)) or (
@@ -35,12 +32,6 @@ def is_aftermath(incident: Incident, live: Sequence[Incident]) -> bool:
     )
 
 
-def _signal(event: Exit) -> int:
-    """The signal by which a process ended, whether told as such, by a negative code, or by a shell's 128 + N."""
-    code = event.exitcode or 0
-    return event.signal or (-code if code < 0 else code - SHELL if SHELL < code < SHELL + 65 else 0)
-
-
 def _raised(incident: Incident, live: Sequence[Incident]) -> bool:
     """Whether all of its ranks raised one and the same exception."""
     traces = (i for i in live if i.role is Role.ROOT and isinstance(i.first.event, Trace) and not is_soft(i))
@@ -50,7 +41,7 @@ def _raised(incident: Incident, live: Sequence[Incident]) -> bool:
 def by_itself(incident: Incident, job: JobLog) -> bool:
     """A signal death that no launcher caused: none of the rank's failures came before it."""
     first = incident.first
-    if isinstance(first.event, Exit) and first.event.victim:
+    if isinstance(first.event, Exit) and (first.event.victim or behind_an_exit(first.event, job)):
         return False
     exits = [e for e in job.failing_exits() if e.time is not None]
     if not exits or not isinstance(first.event, Exit):

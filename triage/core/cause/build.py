@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from triage.core.cause.blamed import named_by_launcher
 from triage.core.cause.confidence import confidence_of
 from triage.core.cause.facts import memory_facts
 from triage.core.cause.frameworks import frameworks_of
 from triage.core.cause.incident import Incident, Occurrence
-from triage.core.cause.joblog import JobLog, Reason, ResolvedExit
+from triage.core.cause.joblog import JobLog, Reason
 from triage.core.cause.judge import outcome_of
 from triage.core.cause.manifests import differences
 from triage.core.cause.outcome import Outcome
@@ -103,9 +104,9 @@ def _root(job: JobLog, outcome: Outcome, places: Places) -> Root | None:
     elif rank is None and outcome.named is not None:
         where = outcome.named.where
         rank, local, node, attribution = where.rank, where.local_rank, where.node or node, "inferred"
-    elif rank is None and (named := _named_by_launcher(job, o)):
-        rank, local, attribution = named.where.rank, named.where.local_rank, "inferred"
-        node = node or named.where.node
+    elif rank is None and (named := named_by_launcher(job, o)):
+        rank, local, node = named.rank, named.local_rank, node or named.node
+        attribution = "none" if rank is None else "inferred"
     if rank is not None and node is None:
         node = job.world.host_of.get(rank)
     node = _blamed_node(o) or node or _named_node(job, o)
@@ -171,22 +172,6 @@ def _message(outcome: Outcome, o: Occurrence) -> str:
         return o.text
     same = [x.text for x in (*outcome.root.occurrences, *outcome.alike) if x.bounds == o.bounds]
     return "\n".join(list(dict.fromkeys([o.text, *same]))[:4])
-
-
-def _named_by_launcher(job: JobLog, o: Occurrence) -> ResolvedExit | None:
-    """The one failing process that the launcher names first, where it can be this one's."""
-    failing = [e for e in job.failing_exits() if e.where.rank is not None and e.exit.by == "torchrun"]
-    if o.where.node is not None:
-        here = [
-            e for e in failing if e.where.node is not None and _short(e.where.node) == _short(o.where.node)
-        ]
-        failing = here or [e for e in failing if e.where.node in (None, "localhost")]
-    first = [e for e in failing if e.exit.first] or failing
-    ranks = {e.where.rank for e in first}
-    if len(ranks) == 1:
-        return first[0]
-    same = [e for e in first if e.exit.span.source == o.event.span.source]
-    return same[0] if len({e.where.rank for e in same}) == 1 else None
 
 
 def _gpu(o: Occurrence) -> int | None:

@@ -24,7 +24,7 @@ NOBODY = Culprit((), (), "", "none", False)
 SKEW = 2.0
 """Seconds by which clocks of two hosts may differ, and the step of a launcher's whole-second stamps."""
 
-__all__ = ["Culprit", "RankError", "RankExit", "Seen", "Situation", "find_culprit", "ranks_of_processes"]
+__all__ = ["Culprit", "RankError", "RankExit", "Seen", "Situation", "find_culprit"]
 
 
 def find_culprit(collectives: Sequence[Seen], world: Situation) -> Culprit:
@@ -44,23 +44,6 @@ def find_culprit(collectives: Sequence[Seen], world: Situation) -> Culprit:
     return replace(
         NOBODY, began=case.began, peers=peers, unknown=unknown or "which rank the others waited for"
     )
-
-
-def ranks_of_processes(collectives: Sequence[Seen], world_size: int | None) -> dict[tuple[str, int], int]:
-    """(host, pid) -> global rank, from NCCL's `comm ... rank 3 nranks 16` lines of the communicator of all ranks."""
-    comms = [
-        s
-        for s in collectives
-        if s.event.what == "comm" and s.event.tags.node and s.event.tags.pid is not None
-    ]
-    if world_size is None or world_size < 2:
-        return {}
-    found: dict[tuple[str, int], set[int]] = {}
-    for item in comms:
-        tags = item.event.tags
-        if item.event.size == world_size and item.event.group_rank is not None:
-            found.setdefault((str(tags.node), int(tags.pid or 0)), set()).add(item.event.group_rank)
-    return {key: next(iter(ranks)) for key, ranks in found.items() if len(ranks) == 1}
 
 
 def fold(ranks: Iterable[int]) -> str:

@@ -12,11 +12,12 @@ from triage.core.cause.incident import Occurrence, group
 from triage.core.cause.joblog import JobLog, ResolvedExit, SeenCollective
 from triage.core.cause.jobs import Fed
 from triage.core.cause.keeper import Kept
+from triage.core.cause.placement import build_world
 from triage.core.cause.places import LineNumbers
 from triage.core.cause.rootcause import Selection, select
 from triage.core.cause.timeline import build_timeline
 from triage.core.cause.verdict import Verdict
-from triage.core.cause.where import Where, World, build_world
+from triage.core.cause.where import Where, World
 from triage.core.events.model import Collective, Event, Exit, Facts, Manifest, Message, Progress, Trace, Words
 from triage.core.lazy import lazy
 from triage.core.logs.record import Stamp
@@ -25,6 +26,8 @@ from triage.core.rules.ruleset import RuleSet
 from triage.core.values import dataclass
 
 _PID = lazy(r"\bpid=(\d{1,10})\b")
+_RECEIVED = lazy(r"\breceived by PID (\d{1,10})\b")
+_SPAWNED = lazy(r"\b[Pp]roc(?:ess|ces) (\d{1,6}) terminated with (?:the following error|signal|exit code)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +132,11 @@ def _exits(kept: Sequence[Kept], sources: Sequence[Source], world: World, clock:
                 base = world.offset_of_host.get(node)
             rank = None if base is None else base + event.local_rank
             where = Where(rank, event.local_rank, node, "none" if rank is None else "tag")
+            if rank is None and event.by == "python":
+                where = world.spawned(source, event.span.source, event.tags, event.local_rank)
         elif event.ranks and world.task_is_rank:
             where = Where(event.ranks[0], None, event.host or where.node, "tag")
-        else:
+        elif event.by != "lightning":
             where = Where(None, None, event.host or where.node)
         found.append(ResolvedExit(event, where, clock.seconds(event.time or event.when.at)))
     return found
@@ -160,6 +165,8 @@ def _occurrences(
         where = where or world.resolve(sources[event.span.source], event.span.source, event.tags)
         if where.rank is None and match.captures.get("rank", "").isdigit():
             where = Where(int(match.captures["rank"][:9]), None, where.node, "tag")
+        if where.rank is None and (spawned := _spawned(event)) is not None:
+            where = world.spawned(sources[event.span.source], event.span.source, event.tags, spawned)
         if (said := _rank_in_chain(event, match.link)) is not None:
             where = Where(said, None, world.host_of.get(said) or where.node, "tag")
         bounds = clock.bounds(event.when)
@@ -181,11 +188,21 @@ def _rank_in_chain(event: Event, link: int | None) -> int | None:
     return said[-1] if said else None
 
 
+def _spawned(event: Event) -> int | None:
+    """The process of `torch.multiprocessing.spawn` (or of those that copied it) whose traceback its parent repeats."""
+    if not isinstance(event, Trace):
+        return None
+    found = (_SPAWNED.search(link.message) for link in reversed(event.links))
+    return next((int(match[1]) for match in found if match is not None), None)
+
+
 def _by_pid(captures: Mapping[str, str], source: Source, event: Event, world: World) -> Where | None:
-    """A kernel line names the process that it is about."""
+    """A kernel line names the process that it is about, and glog's the one that a signal hit."""
     pid, node = captures.get("pid"), event.tags.node or source.node
     if pid is None and isinstance(event, Message) and (event.dialect == "kernel" or source.kind == "kernel"):
         pid = found[1] if (found := _PID.search(event.text)) else None
+    elif pid is None and isinstance(event, Message):
+        pid = found[1] if (found := _RECEIVED.search(event.text)) else None
     if pid is None or not pid.isdigit():
         return None
     return world.by_pid(int(pid), node)

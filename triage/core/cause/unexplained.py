@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from triage.core.cause.blamed import by_themselves
 from triage.core.cause.clock import Bounds
 from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.joblog import JobLog, Reason, ResolvedExit
@@ -16,7 +17,7 @@ from triage.core.rules.model import On, Role, Rule
 def unknown_exit(job: JobLog, selection: Selection, bad: Sequence[ResolvedExit]) -> Outcome:
     """A process ended badly and nothing says why."""
     first = min(
-        bad,
+        by_themselves(bad),
         key=lambda e: (
             not e.exit.first,
             e.time if e.time is not None else float("inf"),

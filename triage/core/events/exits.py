@@ -37,7 +37,6 @@ _HOSTS = lazy(r"[A-Za-z0-9][\w.,\[\]-]*")
 _HOSTS_LIMIT = 16_384
 _DEEPSPEED = lazy(r"exits with return code = (-?\d{1,9})")
 _KILLING = lazy(r"^\W*Killing subprocess (\d{1,9})\s*$")
-_LOCAL_RANK = lazy(r"--local[_-]rank[= ','\"]{1,5}(\d{1,9})")
 _ARGV0 = lazy(r"\[['\"]([^'\"]{1,400})['\"]")
 _CALLED = lazy(
     r"CalledProcessError: Command .*?(?:returned non-zero exit status (\d{1,9})|died with <Signals\.(SIG\w{1,12}): \d+>)"
@@ -184,13 +183,13 @@ def _srun(base: Exit, text: str) -> Exit | None:
 
 
 def _deepspeed(base: Exit, text: str) -> Exit | None:
+    """The command is that of the process started last, whichever failed: its `--local_rank` tells nothing."""
     if (match := _DEEPSPEED.search(text)) is None:
         return None
     code = int(match[1])
-    rank = _LOCAL_RANK.search(text)
     binary = _ARGV0.search(text)
     return replace(
-        base, by="deepspeed", exitcode=code, signal=signal_of(code), local_rank=int(rank[1]) if rank else None,
+        base, by="deepspeed", exitcode=code, signal=signal_of(code),
         binary=binary[1] if binary else "", victim=code == -15, reason=match[0], host=base.tags.node,
     )  # fmt: skip
 
@@ -204,14 +203,14 @@ def _killing(base: Exit, text: str) -> Exit | None:
 
 
 def _called(base: Exit, text: str) -> Exit | None:
+    """torch.distributed.launch up to 1.8 raises it with the command of its last process, as DeepSpeed does."""
     if (match := _CALLED.search(text)) is None:
         return None
     number = signal_number(match[2]) if match[2] else None
-    rank = _LOCAL_RANK.search(text)
     binary = _ARGV0.search(text)
     return replace(
         base, by="python", exitcode=int(match[1]) if match[1] else (-number if number else None), signal=number,
-        local_rank=int(rank[1]) if rank else None, binary=binary[1] if binary else "", victim=number == 15,
+        binary=binary[1] if binary else "", victim=number == 15,
         reason=(match[1] and f"returned non-zero exit status {match[1]}") or f"died with {match[2]}",
     )  # fmt: skip
 

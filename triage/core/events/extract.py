@@ -13,6 +13,7 @@ from triage.core.events import (
     elastic,
     exits,
     hosts,
+    identity,
     progress,
     traceback,
 )
@@ -22,6 +23,7 @@ from triage.core.events.collectives import extract_collectives
 from triage.core.events.elastic import extract_elastic
 from triage.core.events.exits import extract_exits
 from triage.core.events.hosts import extract_hosts
+from triage.core.events.identity import extract_identity
 from triage.core.events.messages import last_words, message_of, messages_of
 from triage.core.events.model import Event, Facts, Interval, Message, Progress, Span, Trace
 from triage.core.events.progress import extract_progress
@@ -39,6 +41,7 @@ _WORTH = Worth(
         "attempts": attempts.WORDS,
         "arguments": arguments.WORDS,
         "hosts": hosts.WORDS,
+        "identity": identity.WORDS,
         "traceback": traceback.WORDS,
         "elastic": elastic.WORDS,
         "exits": exits.WORDS,
@@ -86,7 +89,8 @@ def artifact_event(index: int, text: str) -> Facts | None:
 def _stream_events(stream: Sequence[Record], index: int, worth: Mapping[str, Collection[int]]) -> list[Event]:
     marks, rest = extract_marks(stream, index, worth["attempts"])
     facts, rest = extract_facts(rest, index, worth["arguments"])
-    facts = [*facts, *extract_hosts(stream, index, worth["hosts"])]
+    facts += extract_hosts(stream, index, worth["hosts"])
+    facts += extract_identity(stream, index, worth["identity"])
     found: list[Event] = [*marks, *(event for event in facts if _counts(event, stream))]
     traces, rest = extract_traces(rest, index, worth["traceback"])
     found.extend(traces)

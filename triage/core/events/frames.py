@@ -70,6 +70,9 @@ FOREIGN_RE = lazy(
     | (?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\s[A-Z][a-z]{2}\s+\d{1,2}\s\d\d:\d\d:\d\d\b
     | Call\sstack:\s*\Z
     | Killing\ssubprocess\s
+    | Child\sprocess\swith\sPID\s
+    | (?:mpirun|mpiexec|orterun|prterun|prun)\s(?:detected|noticed|has\sexited)\s | Primary\sjob\s | MPI_ABORT\swas\sinvoked
+    | Process\s\d+\sexit\swith\sstatus\scode | (?:Rank\s\d+\scrashed|Global\srank\s\d+\s\(PID\s\d+\)\sexited)\swith\s
     | (?:Loading|Saving|Running|Evaluating|Accumulating)\s[^.]{1,60}\.\.\.\s*\Z
     | using\sworld\ssize:
     | :::MLLOG

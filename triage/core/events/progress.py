@@ -234,7 +234,9 @@ _METER = lazy(
     r"^(?:\w{1,20}: )?Epoch: \[(\d{1,9})\]\s{1,4}\[\s{0,12}(\d{1,12})/(\d{1,12})\]\s{1,4}(?:eta|\w)"
 )
 _METER_PAIR = lazy(rf"\b([a-z][\w ]{{0,20}}?): ({_NUMBER})(?![\w:])")
-_COMPOSER = lazy(r"^\W*(?:\[epoch=\d{1,9}(?:/\d{1,9})?\])?\[batch=(\d{1,12})(?:/(\d{1,12}))?\]:")
+_COMPOSER = lazy(
+    r"^\W*(?:\[epoch=\d{1,9}(?:/\d{1,9})?\])?\[(?:batch=(\d{1,12})(?:/(\d{1,12}))?\]:|step=(\d{1,12})/(\d{1,12})(?:,[^\]\n]{1,80})?\])"
+)
 _NEMO = lazy(r"\bTraining epoch (\d{1,9}), iteration (\d{1,12})/\d{1,12} \|")
 
 
@@ -255,9 +257,11 @@ def _meter(text: str) -> _Reading | None:
 
 
 def _composer(text: str) -> _Reading | None:
+    """Composer's `[batch=3/100]:` and OLMo's `[step=50/65355,epoch=0]`."""
     if (match := _COMPOSER.match(text)) is None:
         return None
-    return _Reading("iteration", int(match[1]), int(match[2]) if match[2] else None, {}, "composer")
+    step, total = match[1] or match[3], match[2] or match[4]
+    return _Reading("iteration", int(step), int(total) if total else None, {}, "composer")
 
 
 def _nemo(text: str) -> _Reading | None:
@@ -276,7 +280,7 @@ _FORMS: tuple[tuple[tuple[str, ...], _Reader], ...] = (
     (("{'",), _hf_dict),
     (("step=",), _deepspeed),
     (("Epoch: [",), _meter),
-    (("[batch=",), _composer),
+    (("[batch=", "[step="), _composer),
     (("Training epoch ",), _nemo),
     (_ANNOUNCED_LITERALS, _announced),
 )

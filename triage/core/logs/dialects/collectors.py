@@ -9,6 +9,8 @@ from triage.core.logs.record import NO_TAGS, Tags
 from triage.core.logs.stamp import find_stamp
 
 _STREAM = lazy(r"([\w.:/-]{1,120}) \[std(?:err|out)\] ?")
+_HOST = lazy(r"(?!D\d+$)[A-Za-z][\w-]*\d[\w-]*")
+"""milabench's names end in a host, or in a device (`D0`) of the only one."""
 _CRI = lazy(r" std(?:err|out) [FP] ")
 _POD = lazy(r"\[pod/([^\]\s]{1,200})\] ?")
 
@@ -17,7 +19,11 @@ def _stream(text: str) -> Stripped | None:
     if text.find(" [std", 0, 130) < 0:
         return None
     match = _STREAM.match(text)
-    return None if match is None else Stripped(text[match.end() :], Tags(actor=match[1]))
+    if match is None:
+        return None
+    host = match[1].rpartition(".")[2] if "." in match[1] else ""
+    node = host if _HOST.fullmatch(host) else None
+    return Stripped(text[match.end() :], Tags(node=node, actor=match[1]))
 
 
 def _pod(text: str) -> Stripped | None:
@@ -42,8 +48,9 @@ STREAM = Dialect(
         Sample(
             "llm-lora-mp-nodes.mx-d12 [stderr] [rank6]:   x",
             "[rank6]:   x",
-            Tags(actor="llm-lora-mp-nodes.mx-d12"),
+            Tags(node="mx-d12", actor="llm-lora-mp-nodes.mx-d12"),
         ),
+        Sample("resnet50.D0 [stdout] x", "x", Tags(actor="resnet50.D0")),
     ),
 )
 

@@ -29,6 +29,7 @@ _AFTER = tuple(
         rf" (?P<o>{_NAME}): \[(?P<l>{LEVEL})\] ?",
         rf" \[ ?(?P<l>{LEVEL}) ?\] ?(?:\[(?P<o>[^\]\n]{{1,200}}:\d+(?::[\w<>]{{1,80}})?)\] ?)?(?P<r>\[(?:Rank|RANK) (?P<rank>\d{{1,7}})\] ?)?",
         rf" (?P<l>{LEVEL}) +\[(?P<o>[\w.\-]{{1,120}}:\d+)(?:, rank=(?P<rank>\d{{1,7}}))?\] ?",
+        rf"\t(?P<node>[A-Za-z][\w.-]{{0,80}}):(?P<local>\d{{1,4}})\t(?P<o>[\w.]{{1,120}}:\d{{1,6}})\t(?P<l>{LEVEL})\t",
         r": (?P<l>[IWEF]) (?P<o>[\w./\-]{1,200}:\d{1,6})\] ?",
         rf" (?:(?P<o>{_NAME}) )?(?P<l>{LEVEL}): ",
         rf" (?P<l>{LEVEL}) +(?:(?P<o>{_NAME}) - (?P=o) - (?P=l): )?",
@@ -60,7 +61,7 @@ def _stamped(text: str) -> Stripped | None:
     if found is None:
         return None
     stamp, end = found
-    if text.startswith((" - ", " [", " |", "[", ": "), end) or text[end : end + 1] == " ":
+    if text.startswith((" - ", " [", " |", "[", ": ", "\t"), end) or text[end : end + 1] == " ":
         for form in _AFTER:
             match = form.match(text, end)
             if match is not None:
@@ -73,8 +74,10 @@ def _stamped(text: str) -> Stripped | None:
 
 def _logged(text: str, stamp: Stamp, match: re.Match[str]) -> Stripped:
     groups = match.groupdict()
-    rank = groups.get("rank")
+    rank, local = groups.get("rank"), groups.get("local")
     tags = NO_TAGS if rank is None else Tags(rank=int(rank))
+    if local is not None:
+        tags = Tags(node=groups["node"], local_rank=int(local))
     return Stripped(
         text[match.end() :], tags, stamp, level_letter(match["l"]), (groups.get("o") or "").strip()
     )
@@ -280,6 +283,14 @@ STAMPED = Dialect(
             "2024-04-18 15:55:06",
             "F",
             "olmo.util:158",
+        ),
+        Sample(
+            "2025-01-20 10:27:36.590\tnid005143:3\tolmo.train:967\tINFO\t[step=46/65355,epoch=0]",
+            "[step=46/65355,epoch=0]",
+            Tags(node="nid005143", local_rank=3),
+            "2025-01-20 10:27:36.590",
+            "I",
+            "olmo.train:967",
         ),
         Sample(
             "2020-10-10 12:00:01,123 maskrcnn_benchmark.trainer INFO: Start training",

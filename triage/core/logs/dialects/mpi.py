@@ -16,7 +16,7 @@ _TAG = lazy(r"\[(?:([^\]\s@]{1,80})@)?\d{1,9},(\d{1,7})\](?:\[[^\]]{1,64}\])?<st
 _OLD_TAG = lazy(r"\[\d{1,9},(\d{1,7})\](?:\[[^\]]{1,64}\])?<std(?:err|out|diag)>:")
 _SAGEMAKER = lazy(r"\[\d{1,9},mpirank:(\d{1,7}),(algo-\d{1,5})\]<std(?:err|out)>:")
 _HOROVOD = lazy(r"\[(\d{1,7})\]<std(?:err|out)>:")
-_PROCESS = lazy(r"\[([A-Za-z][\w.-]{0,62}):(\d{2,8})(?::\d{1,8}:\d{1,8})?\] ")
+_PROCESS = lazy(r"\[([A-Za-z][\w.-]{0,62}):(\d{2,8})(?: {0,4}:\d{1,8}:\d{1,8})?\] ")
 _FILE = lazy(r"\.(?:py|cpp|cc|c|cu|h|hpp|cuh|rs|go|pyx)$")
 
 
@@ -77,6 +77,11 @@ OPENMPI = Dialect(
             "[gpu-1:12345:0:12401] Caught signal 11 (Segmentation fault: address not mapped)",
             "Caught signal 11 (Segmentation fault: address not mapped)",
             Tags(node="gpu-1", pid=12345),
+        ),
+        Sample(
+            "[gpu-1:2121 :0:7025] Caught signal 7 (Bus error: nonexistent physical address)",
+            "Caught signal 7 (Bus error: nonexistent physical address)",
+            Tags(node="gpu-1", pid=2121),
         ),
         Sample("[launch.py:315] text", "[launch.py:315] text", taken=False),
     ),

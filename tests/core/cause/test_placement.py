@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.core.events.lines import records
-from triage.core.cause.where import World, build_world
+from triage.core.cause.placement import build_world
+from triage.core.cause.where import World
 from triage.core.events.exits import extract_exits
 from triage.core.events.hosts import extract_hosts
 from triage.core.events.model import Event
