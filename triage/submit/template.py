@@ -49,7 +49,7 @@ def render(config: Config, *, token: str = "", template: str | None = None) -> s
             setup="\n".join(config.setup),
             on_failure="\n".join(config.on_failure),
             handshake=handshake,
-            manifest=Quoted(_file("manifest.py")),
+            manifest=Quoted(part("manifest.py")),
         )
     except jinja2.TemplateSyntaxError as error:
         raise ConfigError(f"the template's line {error.lineno}: {error.message}") from error
@@ -61,10 +61,11 @@ def render(config: Config, *, token: str = "", template: str | None = None) -> s
 
 def shipped() -> str:
     """The template that comes with the tool."""
-    return _file(SHIPPED)
+    return part(SHIPPED)
 
 
-def _file(name: str) -> str:
+def part(name: str) -> str:
+    """A file beside the template."""
     return (importlib.resources.files("triage.submit") / "templates" / name).read_text("utf-8")
 
 

@@ -38,6 +38,10 @@ def test_the_minority_is_named_and_the_commit_comes_first() -> None:
     ]
 
 
+def test_what_a_node_does_not_know_is_no_difference() -> None:
+    assert told(manifest(0, dirty="False", commit="a"), manifest(1, commit="a"), manifest(2)) == []
+
+
 def test_of_two_nodes_both_are_named() -> None:
     assert told(manifest(0, command="a"), manifest(1, command="b")) == [
         "nodes differ in command: gpu0 a, gpu1 b ({0})"
@@ -72,6 +76,7 @@ def test_explain_makes_local_ranks_global_and_tells_the_difference(tmp_path: Pat
     assert (verdict.root.rank, verdict.root.local_rank, verdict.root.node) == (5, 1, "gpu1")
     assert verdict.facts["world_size"] == 8
     assert verdict.job == "7"
+    assert verdict.next_steps[-1].startswith("Launch all nodes alike")
     (reason,) = [reason for reason in verdict.reasons if "differ" in reason]
     assert (
         reason == "nodes differ in commit: gpu0 abc, gpu1 abd (llama-7/attempt-0/node-0-gpu0/launch.json:1)"

@@ -26,7 +26,7 @@ def test_ranks_of_the_node_and_what_nodes_share_are_read() -> None:
     assert found.values == {"nnodes": 2, "nproc_per_node": 4}
     assert found.said == {
         "command": "a.py --x", "commit": "abc", "dirty": "False", "environment A": "1",
-        "versions torch": "not known",
+        "versions torch": "missing",
     }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from triage.core.cause.frameworks import frameworks_of
 from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.joblog import JobLog, Reason
 from triage.core.cause.judge import outcome_of
-from triage.core.cause.manifests import differences
+from triage.core.cause.manifests import ALIKE, differences
 from triage.core.cause.outcome import Outcome
 from triage.core.cause.places import LineNumbers, Places
 from triage.core.cause.ranges import fold
@@ -68,7 +68,11 @@ def build_verdict(
         root=root,
         facts=facts,
         downstream=downstream,
-        next_steps=_next_steps(outcome.advice or outcome.rule, values) if outcome.failed else (),
+        next_steps=(
+            (*_next_steps(outcome.advice or outcome.rule, values), *([ALIKE] if uneven else []))
+            if outcome.failed
+            else ()
+        ),
         reasons=tuple(places.say(r) for r in reasons),
         unexplained=_rows(outcome.unexplained, places, None),
         attempt=attempt,

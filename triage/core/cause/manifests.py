@@ -8,12 +8,15 @@ from collections.abc import Iterator, Sequence
 from triage.core.cause.joblog import Reason
 from triage.core.events.model import Manifest
 
+ALIKE = "Launch all nodes alike: the reasons say which of them differ, and in what"
+"""The advice where nodes differ."""
 _ABSENT = "not set"
 _MOST = 8
 """Differences that are told; what a whole other worktree changes is told by the first ones."""
 _NODES = 4
 _SHOWN = 60
 _ORDER = ("commit", "command", "dirty", "directory")
+"""Told first; where a node does not know them, that is no difference."""
 
 
 def differences(manifests: Sequence[Manifest]) -> Iterator[Reason]:
@@ -23,7 +26,8 @@ def differences(manifests: Sequence[Manifest]) -> Iterator[Reason]:
     for name in sorted(names, key=lambda name: (_ORDER.index(name) if name in _ORDER else len(_ORDER), name)):
         groups: dict[str, list[Manifest]] = defaultdict(list)
         for manifest in manifests:
-            groups[manifest.said.get(name, _ABSENT)].append(manifest)
+            if name in manifest.said or name not in _ORDER:
+                groups[manifest.said.get(name, _ABSENT)].append(manifest)
         if len(groups) < 2:
             continue
         if told == _MOST:

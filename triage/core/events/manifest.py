@@ -44,7 +44,7 @@ def manifest_of(index: int, text: str) -> Manifest | None:
 def _said(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """What all nodes should have in common, by a name for people."""
     for name in ("command", "commit", "dirty", "directory"):
-        if name in data:
+        if data.get(name) is not None:
             yield name, _text(data[name])
     for kind in ("environment", "versions"):
         table = data.get(kind)
@@ -54,6 +54,6 @@ def _said(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _text(value: object) -> str:
     if value is None:
-        return "not known"
+        return "missing"
     text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
     return text[:_MOST]

@@ -14,6 +14,7 @@ STARTS = "CUDA_ NCCL_ TORCH PYTORCH PYTHON NVTE_ UCX_ GLOO_ OMP_ MASTER_ UV_ FI_
 NAMES = "PATH LD_LIBRARY_PATH LD_PRELOAD VIRTUAL_ENV CONDA_PREFIX NNODES GPUS_PER_NODE WORLD_SIZE"
 OWN = "TORCHELASTIC_ERROR_FILE CUDA_VISIBLE_DEVICES"
 SECRETS = "TOKEN KEY SECRET PASSW CREDENTIAL"
+FEW = 64  # nodes that may look at every file of a shared worktree at once; of more only the first one does
 PACKAGES = "torch triton transformer-engine megatron-core nvidia-nccl-cu12 nvidia-nccl-cu13 flash-attn apex"
 
 
@@ -51,15 +52,16 @@ def variables() -> dict[str, str]:
 
 
 def manifest(command: list[str]) -> dict[str, object]:
-    changed = git("status", "--porcelain", "--untracked-files=no")
+    rank, nodes = int(os.environ["SLURM_NODEID"]), int(os.environ["NNODES"])
+    changed = git("status", "--porcelain", "--untracked-files=no") if rank == 0 or nodes <= FEW else None
     versions = {name: version(name) for name in PACKAGES.split()}
     return {
         "schema": "triage.launch/1",
         "job_id": os.environ["TRIAGE_JOB_ID"],
         "attempt": int(os.environ["TRIAGE_ATTEMPT"]),
         "host": os.environ["SLURMD_NODENAME"],
-        "node_rank": int(os.environ["SLURM_NODEID"]),
-        "nodes": int(os.environ["NNODES"]),
+        "node_rank": rank,
+        "nodes": nodes,
         "processes_per_node": int(os.environ["GPUS_PER_NODE"]),
         "started": datetime.datetime.now().astimezone().isoformat(),
         "directory": os.getcwd(),
