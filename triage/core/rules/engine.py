@@ -15,6 +15,7 @@ from triage.core.events.model import Event, Exit, Message, Trace
 from triage.core.rules import texts
 from triage.core.rules.model import On, Rule
 from triage.core.rules.names import listed
+from triage.core.rules.shape import MOST, holds_value, is_blind, shape
 from triage.core.values import dataclass
 from triage.errors import RuleError
 
@@ -26,6 +27,9 @@ MAX_STRIKES = 2
 
 MAX_LINKS = 64
 """Links of one trace that are tried: the first ones and the last ones."""
+
+_Spans = tuple[tuple[str, int, int], ...]
+"""Name, start and end of each named group that took part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,8 @@ class Engine:
         """Ids of rules whose patterns ran out of time again and again, each once; they are skipped from then on."""
         self._strikes: dict[str, int] = {}
         self._compiled: dict[str, Any] = {}
+        self._known: dict[tuple[str, bool, bytes], _Spans | None] = {}
+        """What patterns that are blind to digits' values found in texts of a shape."""
         self._names: dict[str, frozenset[str] | None] = {}
         self._tables = {on: _Table(_of_kind(ruleset.rules, on)) for on in On}
 
@@ -108,10 +114,10 @@ class Engine:
         if rule.exception and not self._raises(rule, text.exception):
             return None
         if rule.frame:
-            hit = self._run(rule, rule.frame, text.frames)
-            if hit is None:
+            named = self._run(rule, rule.frame, text.frames)
+            if named is None:
                 return None
-            groups.update(_groups(hit))
+            groups.update(named)
         rest = self._on_text(rule, text.head, text.exception)
         return None if rest is None else groups | rest
 
@@ -124,7 +130,7 @@ class Engine:
         if names is not None:
             return last in names
         return bool(exception) and any(
-            self._run(rule, rule.exception, name, whole=True) for name in (exception, last)
+            self._run(rule, rule.exception, name, whole=True) is not None for name in (exception, last)
         )
 
     def _on_text(self, rule: Rule, text: str, exception: str) -> dict[str, str] | None:
@@ -132,20 +138,35 @@ class Engine:
         if exception:
             groups["exception"] = exception
         if rule.pattern:
-            hit = self._run(rule, rule.pattern, text)
-            if hit is None:
+            named = self._run(rule, rule.pattern, text)
+            if named is None:
                 return None
-            groups.update(_groups(hit))
+            groups.update(named)
         if rule.unless:
             strikes = self._strikes.get(rule.id, 0)
             if self._run(rule, rule.unless, text) is not None or self._strikes.get(rule.id, 0) > strikes:
                 return None
         return None if rule.id in self.timeouts else groups
 
-    def _run(self, rule: Rule, pattern: str, text: str, *, whole: bool = False) -> Any:
-        """The match, or None; a pattern that runs out of time matches nothing."""
+    def _run(self, rule: Rule, pattern: str, text: str, *, whole: bool = False) -> dict[str, str] | None:
+        """The named groups of a match, or None; a pattern that runs out of time matches nothing."""
         if rule.id in self.timeouts:
             return None
+        form = shape(text) if is_blind(pattern) else None
+        if form is None:
+            spans = self._search(rule, pattern, text, whole)
+        elif (key := (pattern, whole, form)) in self._known:
+            spans = self._known[key]
+        else:
+            strikes = self._strikes.get(rule.id, 0)
+            spans = self._search(rule, pattern, text, whole)
+            if len(self._known) >= MOST:
+                self._known.clear()
+            if self._strikes.get(rule.id, 0) == strikes:
+                self._known[key] = spans
+        return None if spans is None else {name: text[start:end] for name, start, end in spans}
+
+    def _search(self, rule: Rule, pattern: str, text: str, whole: bool) -> _Spans | None:
         compiled = self._compiled.get(pattern)
         if compiled is None:
             import regex
@@ -157,14 +178,15 @@ class Engine:
                     [f"{rule.path or rule.id}:1: not a valid regular expression: {error}"]
                 ) from error
         try:
-            if whole:
-                return compiled.fullmatch(text, timeout=self.timeout_s)
-            return compiled.search(text, timeout=self.timeout_s)
+            found = (compiled.fullmatch if whole else compiled.search)(text, timeout=self.timeout_s)
         except TimeoutError:
             self._strikes[rule.id] = self._strikes.get(rule.id, 0) + 1
             if self._strikes[rule.id] >= MAX_STRIKES:
                 self.timeouts.append(rule.id)
             return None
+        if found is None:
+            return None
+        return tuple((name, *found.span(name)) for name in compiled.groupindex if found[name] is not None)
 
 
 @dataclass(slots=True)
@@ -176,6 +198,10 @@ class _Table:
     _by_literal: dict[str, list[int]] = field(init=False)
     _literals: list[str] = field(init=False)
     _automaton: Any = field(init=False, default=None)
+    _valued: tuple[bytes, ...] = field(init=False)
+    """Shapes of literals that hold digits."""
+    _known: dict[bytes, list[Rule]] = field(init=False, default_factory=dict)
+    """What `fast` answered for texts of a shape in which none of those stands."""
 
     def __post_init__(self) -> None:
         self._always = [n for n, rule in enumerate(self.rules) if not rule.literals]
@@ -184,6 +210,8 @@ class _Table:
             for text in rule.literals:
                 self._by_literal.setdefault(text, []).append(number)
         self._literals = list(self._by_literal)
+        shapes = (shape(literal) for literal in self._literals if holds_value(literal))
+        self._valued = tuple(dict.fromkeys(form for form in shapes if form is not None))
 
     def all(self, text: str) -> Iterable[Rule]:  # noqa: ARG002
         return self.rules
@@ -197,13 +225,24 @@ class _Table:
 
         A literal is part of what a rule says: without one of them in the text its pattern is not asked.
         """
+        form = shape(text)
+        if form is None:
+            return self._search(text)
+        if form not in self._known:
+            found = self._search(text)
+            if any(literal in form for literal in self._valued):
+                return found
+            if len(self._known) >= MOST:
+                self._known.clear()
+            self._known[form] = found
+        return self._known[form]
+
+    def _search(self, text: str) -> list[Rule]:
         if self._automaton is None and self._literals:
             from ahocorasick_rs import AhoCorasick
 
             self._automaton = AhoCorasick(self._literals)
         found = self._automaton.find_matches_as_indexes(text, overlapping=True) if self._literals else ()
-        if not found and not self._always:
-            return ()
         hits = set(self._always)
         for index in {which for which, _, _ in found}:
             hits.update(self._by_literal[self._literals[index]])
@@ -219,7 +258,3 @@ def _link_numbers(count: int) -> Iterable[int]:
         return range(count)
     half = MAX_LINKS // 2
     return (*range(half), *range(count - half, count))
-
-
-def _groups(hit: Any) -> dict[str, str]:
-    return {name: value for name, value in hit.groupdict().items() if value is not None}
