@@ -549,3 +549,24 @@ def test_contradictory_hostile_numbers_do_not_break_it() -> None:
     )
     find_culprit(events, job(10**9, {}, per_node=10**6, tp=10**6, pp=7, cp=3))
     find_culprit(events, job(None, {}))
+
+
+def test_two_ranks_in_two_collectives_at_two_numbers_are_both_named_and_none_is_blamed() -> None:
+    """Each waits for the other one: the lower number alone does not tell who left the common order."""
+    group = "0(default_pg)"
+    lines = [
+        *timeout(0, group, 0, 122, "_REDUCE_SCATTER_BASE"),
+        *timeout(1, group, 1, 126, "_ALLGATHER_BASE"),
+    ]
+    found = find_culprit(lines, Situation(sizes=Sizes(world=2)))
+    assert (found.how, found.ranks) == ("none", ())
+    assert "_REDUCE_SCATTER_BASE #122 on rank 0" in found.unknown
+    assert "_ALLGATHER_BASE #126 on rank 1" in found.unknown
+
+
+def test_in_one_kind_of_collective_the_lower_number_is_behind() -> None:
+    group = "0(default_pg)"
+    found = find_culprit(
+        [*timeout(0, group, 0, 122), *timeout(1, group, 1, 126)], Situation(sizes=Sizes(world=2))
+    )
+    assert found.ranks == (0,)

@@ -162,7 +162,8 @@ def _other_collective(case: Case) -> Culprit | None:
     if case.chain.split:
         group, kinds = case.chain.split[0]
         sides = " and ".join(
-            f"{kind[0]} on ranks {fold(ranks)}" for kind, ranks in sorted(kinds.items(), key=str)
+            f"{kind[0]} on rank{'s' if len(ranks) > 1 else ''} {fold(ranks)}"
+            for kind, ranks in sorted(kinds.items(), key=str)
         )
         return _none(f"which side of {_label(group.name)} is wrong: {sides}")
     return None

@@ -194,6 +194,8 @@ def _link(chain: Chain, group: Group, states: dict[int, State]) -> None:
         chain.shaky.update(absent)
     numbered = [s for s in waiting if s.op not in _POINT_TO_POINT and s.seq is not None]
     _disagree(chain, group, numbered)
+    if whole and not absent and len(numbered) == len(members) and _out_of_step(chain, group, numbered):
+        return
     _alone(chain, group, numbered, states, absent, whole)
     edges = sum(len(blockers) for blockers in chain.waits.values())
     numbers = sorted({s.seq for s in numbered if s.seq is not None})[:MAX_NUMBERS]
@@ -243,6 +245,19 @@ def _disagree(chain: Chain, group: Group, numbered: list[State]) -> None:
                     chain.odd.update({r: (group, own[r]) for r in ranks})
         else:
             chain.split.append((group, dict(kinds)))
+
+
+def _out_of_step(chain: Chain, group: Group, numbered: list[State]) -> bool:
+    """All members wait, at different numbers and in different collectives, and no majority tells the common order: the
+    one with the lower number need not be the one that left it, so nobody is waited for."""
+    kinds: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for state in numbered:
+        kinds[f"{state.op} #{state.seq}",].append(state.rank)
+    one_each = len({s.seq for s in numbered}) == len({s.op for s in numbered if s.op}) == len(kinds) > 1
+    if not one_each or 2 * max(len(ranks) for ranks in kinds.values()) > len(numbered):
+        return False
+    chain.split.append((group, dict(kinds)))
+    return True
 
 
 def _alone(
