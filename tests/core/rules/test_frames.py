@@ -84,6 +84,19 @@ def stack(*lines: str) -> list[Frame]:
         (["train.py in <module>", "train.py in main", "train.py in fire"], None),
         ([*FORWARD, "lazy.py in <module>"], "forward"),
         ([*STEP, "apex/optimizers/fused_adam.py in __init__"], "init"),
+        (
+            ["train.py in main", "train/utils.py in fsdp_save_ckpt", "torch/storage.py in _resize_"],
+            "checkpoint",
+        ),
+        (
+            [
+                "train.py in main",
+                "torch/nn/modules/module.py in state_dict",
+                "torch/distributed/fsdp/_state_dict_utils.py in _full_pre_state_dict_hook",
+                "torch/storage.py in _resize_",
+            ],
+            "checkpoint",
+        ),
         ([], None),
     ],
 )
