@@ -83,6 +83,17 @@ def test_job_is_remembered_for_those_who_watch_it(run: Path, capsys: Capture) ->
     assert (known.name, known.output) == ("demo", told["log"])
 
 
+@pytest.mark.parametrize(
+    ("output", "log"), [("o-%x-%j", "o-run.sbatch-1"), ("o-%j-%N", "o-%j-%N"), ("o-%5j%%", "o-00001%")]
+)
+def test_log_is_named_as_far_as_it_is_known(run: Path, capsys: Capture, output: str, log: str) -> None:
+    (run / "run.sbatch").write_text(f"#!/bin/bash\n#SBATCH --output={output} --error=e-%j\ntrue\n")
+    _, told = submit(capsys, "run.sbatch")
+    assert told["log"] == str(run / log)
+    (known,) = all_known(Database(str(run.parent / "state")))
+    assert (known.output, known.error) == (told["log"], str(run / "e-1"))
+
+
 def test_store_that_cannot_be_used_loses_no_job(run: Path, capsys: Capture) -> None:
     (run.parent / "state").mkdir()
     (run.parent / "state" / "triage.sqlite").write_text("no database" * 100)
@@ -293,12 +304,3 @@ def test_other_arguments_are_another_request(run: Path, capsys: Capture) -> None
     killed_at(RECORDED[0], "run.sbatch", mark=RECORDED[1])
     assert submit(capsys, "run.sbatch", "--", "other")[0] == 5
     assert len(jobs(run.parent)) == 1
-
-
-def test_watch_that_is_not_there_is_said_before_anything_is_submitted(
-    run: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("triage.cli.main.COMMANDS", {"submit": ("triage.cli.submit", "")})
-    assert main(["submit", "run.sbatch", "--scheduler", "local", "--watch"]) == 2
-    assert "--watch" in capsys.readouterr().err
-    assert jobs(run.parent) == []

@@ -6,30 +6,29 @@ import argparse
 import os
 import pwd
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from triage.cli.configuration import add_layers, load, read_file, read_template
 from triage.cli.exitcodes import ExitCode
-from triage.cli.output import emit, tell
+from triage.cli.output import tell
 from triage.cli.preflight import ask_site, findings_here, findings_of_config_here, open_script
+from triage.cli.submitted import earlier, emit_submission, report, resume
 from triage.core.folders import state_folder
-from triage.core.jobs.identity import JobId
 from triage.core.megatron.finding import Finding, Severity
 from triage.core.script.site import Site
-from triage.errors import InputError, RefusedError, SchedulerError, StoreError, UsageError
+from triage.errors import InputError, RefusedError, SchedulerError, UsageError
 from triage.files.facts import NotAScript, read_mounts
 from triage.report.check import Checked, CheckOptions, counted, finding_lines
 from triage.report.submit import SUBMIT_FORMATS, Outcome, Submission
 from triage.schedulers.interface import SCHEDULERS, Scheduler, connect
-from triage.schedulers.local.variables import file_name
 from triage.schedulers.once import new_token
 from triage.submit.config import Settings
 from triage.submit.draft import Draft
 from triage.submit.keys import FILE_NAME
 from triage.submit.record import Record, to_json
-from triage.submit.send import Sent, keep, look_for, make_folders, send
-from triage.submit.unfinished import Unfinished, begin, interrupted
+from triage.submit.send import keep, make_folders, send
+from triage.submit.unfinished import begin
 
 TAKES_REST = True
 _EPILOG = """\
@@ -94,24 +93,24 @@ def _seconds(text: str) -> float:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.watch:
-        _watch()
     if arguments.resume:
-        return _resume(arguments)
+        return resume(arguments)
     scheduler = connect(arguments.scheduler, os.environ)
     draft, settings = _draft(arguments)
     findings = [] if arguments.no_check else _checked(arguments, draft, settings)
     refusal = _refusal(findings, arguments.strict)
     told = Submission(Outcome.REFUSED, draft.source, refusal, findings=tuple(findings))
     if refusal:
-        _emit(arguments, told)
+        emit_submission(arguments, told)
         raise RefusedError(refusal)
     record = draft.record(scheduler, time.time())
     if arguments.dry_run:
-        _emit(arguments, replace(told, outcome=Outcome.DRY_RUN, log=record.output, record=to_json(record)))
+        emit_submission(
+            arguments, replace(told, outcome=Outcome.DRY_RUN, log=record.output, record=to_json(record))
+        )
         return ExitCode.OK
-    earlier = _earlier(arguments, scheduler, record)
-    return earlier if earlier is not None else _submit(arguments, scheduler, draft, record, told)
+    found = earlier(arguments, record)
+    return found if found is not None else _submit(arguments, scheduler, draft, record, told)
 
 
 def _draft(arguments: argparse.Namespace) -> tuple[Draft, Settings | None]:
@@ -185,35 +184,6 @@ def _refusal(findings: Sequence[Finding], strict: bool) -> str:
     return f"not submitted: {' and '.join(found)}; correct them, or submit all the same with --no-check"
 
 
-def _earlier(arguments: argparse.Namespace, scheduler: Scheduler, record: Record) -> int | None:
-    """Tells which job a call for the same source left that was interrupted; `None` if there is none."""
-    code = None
-    for entry in interrupted(state_folder(os.environ), record.source):
-        sent = _looked_for(entry)
-        if sent is None:
-            entry.finish()
-        elif entry.record.digest != record.digest or entry.record.scheduler != scheduler.name:
-            entry.finish()
-            raise RefusedError(
-                f"not submitted: the interrupted call had submitted job {sent.record.job_id}, and what it runs has"
-                " changed since; cancel that job or keep it, then run this command again"
-            )
-        else:
-            code = _report(arguments, entry, Outcome.FOUND, sent)
-    return code
-
-
-def _looked_for(entry: Unfinished) -> Sent | None:
-    record = entry.record
-    at = time.strftime("%H:%M:%S", time.localtime(record.asked))
-    tell(f"a call at {at} that submitted {record.source} was interrupted: looking for its job first")
-    try:
-        return look_for(connect(record.scheduler, os.environ), entry)
-    except BaseException:
-        entry.leave()
-        raise
-
-
 def _submit(
     arguments: argparse.Namespace, scheduler: Scheduler, draft: Draft, record: Record, told: Submission
 ) -> int:
@@ -225,7 +195,7 @@ def _submit(
         sent = send(scheduler, entry, arguments.patience, tell)
     except RefusedError as error:
         entry.finish()
-        _emit(arguments, replace(told, message=str(error)))
+        emit_submission(arguments, replace(told, message=str(error)))
         raise
     except SchedulerError as error:
         entry.finish() if error.transient else entry.leave()
@@ -233,101 +203,4 @@ def _submit(
     except KeyboardInterrupt:
         tell("there may be a job: run the same command again, and it looks for it first")
         raise
-    return _report(arguments, entry, Outcome.SUBMITTED, sent, told.findings)
-
-
-def _report(
-    arguments: argparse.Namespace,
-    entry: Unfinished,
-    outcome: Outcome,
-    sent: Sent,
-    findings: Sequence[Finding] = (),
-) -> int:
-    """The user is told first, and only then the entry goes: a job that nobody was told of is looked for again."""
-    record, job = sent.record, sent.record.job
-    assert job is not None
-    never = None if "--hold" in record.options else sent.never_starts
-    log = (
-        record.output
-        if "%a" in record.output
-        else file_name(record.output, {"SLURM_JOB_ID": str(job.number)})
-    )
-    message = (
-        ""
-        if outcome is Outcome.SUBMITTED
-        else "a call that was interrupted had submitted it; nothing was submitted now"
-    )
-    _emit(arguments, Submission(
-        outcome, record.source, message, job, sent.others, sent.status, never, log, to_json(record),
-        str(record.path), findings,
-    ))  # fmt: skip
-    trouble = _remember(record, job, log)
-    entry.finish()
-    for sentence in (*sent.troubles, *trouble):
-        tell(sentence)
-    for other in sent.others:
-        tell(f"job {other} carries the same token, which must not happen: look at both, and cancel one")
-    if never is not None:
-        tell(f"job {job} will not start by itself: {never}")
-    if not arguments.watch:
-        return ExitCode.OK
-    artifacts = [word for path in record.artifacts for word in ("--artifact", path)]
-    return _watch()(["watch", str(job), "--scheduler", record.scheduler, *artifacts])
-
-
-def _remember(record: Record, job: JobId, log: str) -> list[str]:
-    """In the store, for `triage watch`. The record beside the logs holds the same: what fails here is only told."""
-    from triage.cli.state import open_store
-    from triage.store.jobs import NewJob, remember
-
-    new = NewJob(
-        job, "submit", time.time(), os.getuid(), record.submitted, record.name, record.folder, record.script, log,
-        record.error or log, record.token, {"artifacts": list(record.artifacts)} if record.artifacts else {},
-    )  # fmt: skip
-    try:
-        database = open_store(os.environ)
-        try:
-            remember(database, new)
-        finally:
-            database.close()
-    except StoreError as error:
-        return [f"the job is not in the store: {error}"]
-    return []
-
-
-def _resume(arguments: argparse.Namespace) -> int:
-    """Every interrupted call gets its answer; where one cannot be told yet, the others still are."""
-    source = os.path.abspath(arguments.source) if arguments.source is not None else None
-    unknown: list[SchedulerError] = []
-    entries = list(interrupted(state_folder(os.environ), source))
-    for entry in entries:
-        try:
-            sent = _looked_for(entry)
-        except SchedulerError as error:
-            unknown.append(error)
-            continue
-        if sent is not None:
-            _report(arguments, entry, Outcome.FOUND, sent)
-            continue
-        entry.finish()
-        message = f"the interrupted call had not submitted {entry.record.source}: submit it again"
-        _emit(arguments, Submission(Outcome.NOT_FOUND, entry.record.source, message))
-        tell(message)
-    if unknown:
-        raise unknown[0]
-    if not entries:
-        tell("no call was interrupted: nothing is open")
-    return ExitCode.OK
-
-
-def _emit(arguments: argparse.Namespace, told: Submission) -> None:
-    emit(SUBMIT_FORMATS[arguments.format](told))
-
-
-def _watch() -> Callable[[list[str]], int]:
-    """`triage watch`, where this version has it."""
-    from triage.cli.main import COMMANDS, main
-
-    if "watch" not in COMMANDS:
-        raise UsageError("--watch: this version of triage has no `triage watch`; submit without it")
-    return main
+    return report(arguments, entry, Outcome.SUBMITTED, sent, told.findings)
