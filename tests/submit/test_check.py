@@ -75,6 +75,12 @@ def test_each_mistake_of_the_seed_is_told_where_it_stands(
     assert found(text, machine)[check] == (severity, line)
 
 
+def test_an_environment_elsewhere_takes_the_place_of_the_worktrees_own() -> None:
+    text = model(rest='[environment]\nUV_PROJECT_ENVIRONMENT = "/lustre/venv"\n')
+    assert "environment/venv" not in found(text, Machine("/lustre/me/Megatron-LM/.venv"))
+    assert found(text, Machine("/lustre/venv"))["environment/venv"] == ("warning", 1)
+
+
 CONNECTIONS = '[environment]\nCUDA_DEVICE_MAX_CONNECTIONS = "{value}"\n'
 
 

@@ -67,10 +67,13 @@ def _venv(script: Script, run: Run, facts: Facts) -> Iterator[Finding]:
     place = run.command.directory or script.text("chdir") or ""
     if not place.startswith("/") or not known(place) or facts.exists(place) is not True:
         return
-    if facts.exists(f"{place.rstrip('/')}/.venv") is False:
-        message = (
-            f"{shown(place)} has no .venv, so every job builds it inside srun: run uv sync there once before"
-        )
+    chosen = run.command.environment.get("UV_PROJECT_ENVIRONMENT")
+    name = chosen.text if chosen is not None and chosen.text else ".venv"
+    if not known(name):
+        return
+    if facts.exists(name if name.startswith("/") else f"{place.rstrip('/')}/{name}") is False:
+        has = f"{shown(place)} has no .venv" if chosen is None else f"{shown(name)} does not exist"
+        message = f"{has}, so every job builds it inside srun: run uv sync there once before"
         yield Finding(Severity.WARNING, "environment/venv", message, None, run.line)
 
 
