@@ -138,3 +138,31 @@ def test_pid_in_a_native_backtrace_leads_to_the_rank_of_its_communicator() -> No
 
 def test_tagged_traceback_is_its_own_witness() -> None:
     assert root(log("job.out", tagged(1, oom()), launcher_died((3, 1, 700)))).rank == 1
+
+
+def test_failure_on_the_node_that_srun_saw_fail_first_is_the_root() -> None:
+    def waits(node: str, text: str) -> Log:
+        return log(
+            f"bert-ds-1183121-{node}.out", trace(text, "next_rendezvous", "/opt/torch/elastic/rendezvous.py")
+        )
+
+    logs = (
+        waits("gpu3-0", "TimeoutError: Timed out after 901 seconds waiting for clients. 1/2 clients joined."),
+        waits("gpu4-1", "RuntimeError: The client socket has failed to connect to any network address of (gpu3, 9901)."),
+        log("bert-ds-1183121.out", "srun: error: gpu4: task 1: Exited with exit code 1\nsrun: error: gpu3: task 0: Exited with exit code 1"),
+    )  # fmt: skip
+    assert [root(*order).node for order in (logs, logs[::-1])] == ["gpu4", "gpu4"]
+
+
+def test_traceback_speaks_for_the_line_of_information_before_it() -> None:
+    line = "2021-01-15 05:36:52 | INFO | fairseq.nan_detector | Detected nan/inf grad norm, dumping norms..."
+    found = root(
+        log(
+            "job.out",
+            line,
+            SPAWNED.format(said="Exception: ").replace(
+                BAD_LUCK, "FloatingPointError: Minimum loss scale reached"
+            ),
+        )
+    )
+    assert (found.exception, found.rank) == ("FloatingPointError", 2)

@@ -18,6 +18,7 @@ from triage.core.cause.handled import survived
 from triage.core.cause.incident import Incident, is_soft, same_stream_before
 from triage.core.cause.joblog import JobLog, Reason
 from triage.core.cause.symptom import earliest
+from triage.core.cause.where import short
 from triage.core.events.model import Exit, Message, Trace
 from triage.core.rules.model import FALLBACK, WEAK, Role
 from triage.core.values import dataclass
@@ -240,13 +241,15 @@ def _firm(candidates: list[Incident]) -> list[Incident]:
 
 
 def _speaker(best: Incident, candidates: list[Incident]) -> Incident:
-    """Of a line and a traceback of the same process about the same thing, the traceback says more; of two lines
-    close together, the more specific one."""
-    if isinstance(best.first.event, Trace):
+    """Of a line and a traceback of the same process about the same thing, the traceback says more (whatever its rule, if
+    the line was mere information); of two lines close together, the more specific one."""
+    event = best.first.event
+    if isinstance(event, Trace):
         return best
+    informs = isinstance(event, Message) and event.level[:1] in ("I", "D")
     alike = [c for c in candidates if c is not best and c.category == best.category and _may_be_one(best, c)]
     for other in alike:
-        if isinstance(other.first.event, Trace) and other.rule is best.rule:
+        if isinstance(other.first.event, Trace) and (other.rule is best.rule or informs):
             return other
     source, at = best.first.place
     near = [c for c in alike if c.first.place[0] == source and 0 <= c.first.place[1] - at <= NEAR]
@@ -280,6 +283,7 @@ def _skew(a: Incident, b: Incident) -> float:
 def _preference(incident: Incident, job: JobLog) -> tuple[object, ...]:
     o = incident.first
     first_exit = {e.where.rank for e in job.exits if e.exit.first and e.failing}
+    first_host = job.world.first_host
     logged = isinstance(o.event, Trace) and o.event.logged
     fallback = incident.rule.specificity <= FALLBACK
     return (
@@ -288,6 +292,7 @@ def _preference(incident: Incident, job: JobLog) -> tuple[object, ...]:
         isinstance(o.event, Message) and o.event.level[:1] in ("W", "I", "D"),
         not any(x.killed for x in incident.occurrences),
         not (incident.ranks & first_exit),
+        first_host is None or o.where.node is None or short(o.where.node) != short(first_host),
         o.bounds.guess if math.isfinite(o.bounds.guess) else math.inf,
         -incident.rule.specificity,
         len(incident.ranks) or 1 << 20,
