@@ -137,6 +137,12 @@ def test_the_host_after_on_is_not_the_culprit_when_others_are_known() -> None:
     assert found.root.node == "gpu7"
 
 
+def test_the_node_that_failed_is_known_from_the_launchers_word_behind_the_steps() -> None:
+    found = run(cancelled(30, "NODE FAILURE", host="gpu1"), "srun: error: Node failure on gpu7")
+    assert found.root is not None
+    assert found.root.node == "gpu7"
+
+
 def test_an_oom_kill_explains_the_sigkill_that_stands_before_it() -> None:
     told = "slurmstepd: error: Detected 1 oom_kill event in StepId=1234.0. Some of the step tasks have been OOM Killed."
     found = run(steps(1, 5), launcher_died((2, -9, 70), (0, -15, 68)), told)

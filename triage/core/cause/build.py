@@ -113,7 +113,7 @@ def _root(job: JobLog, outcome: Outcome, places: Places) -> Root | None:
         attribution = "none" if rank is None else "inferred"
     if rank is not None and node is None:
         node = job.world.host_of.get(rank)
-    node = _blamed_node(o) or node or _named_node(job, o)
+    node = _blamed_node(job, o) or node or _named_node(job, o)
     if node is None and rank is None and not o.rule.scheduler:
         node = job.world.first_host
     link = o.exception
@@ -137,9 +137,17 @@ def _root(job: JobLog, outcome: Outcome, places: Places) -> Root | None:
     )
 
 
-def _blamed_node(o: Occurrence) -> str | None:
-    """The node that the line's own words blame: whoever printed it may run elsewhere."""
-    return next((value for name in ("failed_node", "node") if (value := o.captures.get(name))), None)
+def _blamed_node(job: JobLog, o: Occurrence) -> str | None:
+    """The node that the line's own words blame, or the one that the same failure's other lines do: whoever printed it
+    may run elsewhere."""
+    if own := o.captures.get("failed_node") or o.captures.get("node"):
+        return own
+    if not o.rule.scheduler:
+        return None
+    told = {
+        node for x in job.occurrences if x.rule.id == o.rule.id and (node := x.captures.get("failed_node"))
+    }
+    return told.pop() if len(told) == 1 else None
 
 
 def _named_node(job: JobLog, o: Occurrence) -> str | None:
