@@ -16,7 +16,7 @@ class Run:
     cpu: float
     """User and system time of all its threads."""
     peak: int
-    """Bytes of resident memory."""
+    """Bytes of resident memory of its largest process."""
     code: int
     output: bytes
 
