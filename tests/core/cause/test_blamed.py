@@ -147,11 +147,11 @@ def test_failure_on_the_node_that_srun_saw_fail_first_is_the_root() -> None:
         )
 
     logs = (
-        waits("gpu3-0", "TimeoutError: Timed out after 901 seconds waiting for clients. 1/2 clients joined."),
-        waits("gpu4-1", "RuntimeError: The client socket has failed to connect to any network address of (gpu3, 9901)."),
-        log("bert-ds-1183121.out", "srun: error: gpu4: task 1: Exited with exit code 1\nsrun: error: gpu3: task 0: Exited with exit code 1"),
+        waits("bun003-0", "TimeoutError: Timed out after 901 seconds waiting for clients. 1/2 clients joined."),
+        waits("bun004-1", "RuntimeError: The client socket has failed to connect to any network address of (bun003, 9901)."),
+        log("bert-ds-1183121.out", "srun: error: bun004: task 1: Exited with exit code 1\nsrun: error: bun003: task 0: Exited with exit code 1"),
     )  # fmt: skip
-    assert [root(*order).node for order in (logs, logs[::-1])] == ["gpu4", "gpu4"]
+    assert [root(*order).node for order in (logs, logs[::-1])] == ["bun004", "bun004"]
 
 
 def test_traceback_speaks_for_the_line_of_information_before_it() -> None:
