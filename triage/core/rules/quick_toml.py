@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_SPACE = re.compile(r"(?:[ \t\n]+|#[^\n\x00-\x08\x0b-\x1f\x7f]*(?=\n|\Z))*")
+_BLANK = r"(?:[ \t\n]+|#[^\n\x00-\x08\x0b-\x1f\x7f]*(?=\n|\Z))*"
+_SPACE = re.compile(_BLANK)
 _TABLE = re.compile(r"\[\[([A-Za-z_]+)\]\][ \t]*(?=\n|\Z)")
 _KEY = re.compile(r"([A-Za-z_]+)[ \t]*=[ \t]*")
 _VALUE = re.compile(
@@ -20,7 +21,8 @@ _VALUE = re.compile(
     r"|(?P<bool>true|false)(?![\w.\-])"
     r"|(?P<int>0|[1-9][0-9]{0,15})(?![\w.:\-])"
 )
-_LINE_END = re.compile(r"[ \t]*(?:#[^\n\x00-\x08\x0b-\x1f\x7f]*)?(?:\n|\Z)")
+_LINE_END = re.compile(rf"[ \t]*(?:#[^\n\x00-\x08\x0b-\x1f\x7f]*)?(?:\n{_BLANK}|\Z)")
+_COMMA = re.compile(rf"{_BLANK}(?:(,){_BLANK})?")
 _ESCAPE = re.compile(r"\\(.)")
 _ESCAPED = {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
 
@@ -54,7 +56,7 @@ def _document(text: str) -> dict[str, Any]:
             table = {}
             document[found[1]] = tables_of.setdefault(found[1], [])
             tables_of[found[1]].append(table)
-            position = found.end()
+            position = _skip(text, found.end())
         else:
             found = _KEY.match(text, position)
             if found is None or found[1] in table:
@@ -64,7 +66,6 @@ def _document(text: str) -> dict[str, Any]:
             if after is None:
                 raise _Unknown
             position = after.end()
-        position = _skip(text, position)
     return document
 
 
@@ -86,17 +87,15 @@ def _array(text: str, position: int, depth: int) -> tuple[list[Any], int]:
     if depth > MAX_NESTING:
         raise _Unknown
     values: list[Any] = []
-    while True:
-        position = _skip(text, position)
-        if text.startswith("]", position):
-            return values, position + 1
+    position, more = _skip(text, position), True
+    while not text.startswith("]", position):
+        if not more:
+            raise _Unknown
         value, position = _value(text, position, depth)
         values.append(value)
-        position = _skip(text, position)
-        if text.startswith(",", position):
-            position += 1
-        elif not text.startswith("]", position):
-            raise _Unknown
+        if after := _COMMA.match(text, position):
+            position, more = after.end(), after[1] is not None
+    return values, position + 1
 
 
 def _skip(text: str, position: int) -> int:
