@@ -129,11 +129,42 @@ def test_a_value_is_copied_and_pickled() -> None:
     assert pickle.loads(pickle.dumps(value)) == copy.deepcopy(value) == copy.copy(value) == value
 
 
-def test_other_dataclasses_are_those_of_the_standard_library() -> None:
-    @values.dataclass(slots=True)
+def mutable(dataclass: Callable[..., Any]) -> Any:
+    @dataclass(slots=True)
     class Mutable:
-        number: int = 1
+        name: str
+        numbers: list[int] = field(default_factory=list)
+        own: list[int] = field(init=False, default_factory=list)
+        fixed: int = field(init=False, default=5)
+        later: int = field(init=False)
 
-    one = Mutable()
-    one.number = 2
-    assert one == Mutable(2)
+        def __post_init__(self) -> None:
+            self.later = len(self.name)
+
+    return Mutable
+
+
+@pytest.mark.parametrize(
+    "made", [mutable(values.dataclass), mutable(dataclasses.dataclass)], ids=["quick", "standard"]
+)
+def test_a_class_that_may_change_is_equal_by_content_and_never_hashed(made: Any) -> None:
+    one = made("abc")
+    assert (one.numbers, one.own, one.fixed, one.later) == ([], [], 5, 3)
+    assert one == made("abc", [])
+    one.numbers.append(1)
+    assert one != made("abc")
+    one.later = 9
+    assert copy.copy(one) == one
+    assert repr(one).endswith("Mutable(name='abc', numbers=[1], own=[], fixed=5, later=9)")
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(one)
+    with pytest.raises(TypeError):
+        made("abc", [], [])
+
+
+def test_classes_with_other_options_are_those_of_the_standard_library() -> None:
+    @values.dataclass(frozen=True, order=True)
+    class Ordered:
+        number: int
+
+    assert sorted([Ordered(2), Ordered(1)]) == [Ordered(1), Ordered(2)]

@@ -1,6 +1,6 @@
-"""`dataclass` for immutable values, quick to import: use it as that of the standard library, which it is to type checkers.
+"""`dataclass` for classes with slots, quick to import: use it as that of the standard library, which it is to type checkers.
 
-The standard library generates and compiles six methods for each frozen dataclass with slots. For some hundred classes
+The standard library generates and compiles six methods for each frozen dataclass. For some hundred classes
 that was a third of the time in which a small folder is explained. Here only `__init__` is, and it fills the slots
 directly, which makes instances in a quarter of the time; the other methods are the same for all classes.
 """
@@ -17,10 +17,25 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(cls=None, **options):
-        """As `dataclasses.dataclass`; only frozen classes with slots are made here."""
+        """As `dataclasses.dataclass`; only classes with slots and without further options are made here."""
         if options == {"frozen": True, "slots": True}:
+            return _frozen
+        if options == {"slots": True}:
             return _made
         return dataclasses.dataclass(cls, **options)
+
+
+def _frozen(cls: type) -> type:
+    made: Any = _made(cls)
+    content = _content([field.name for field in dataclasses.fields(made) if field.compare])
+
+    def __hash__(self: object) -> int:
+        return hash(content(self))
+
+    made.__hash__ = __hash__
+    made.__setattr__ = made.__delattr__ = _refuse
+    made.__reduce__ = _reduce
+    return made  # type: ignore[no-any-return]
 
 
 def _made(cls: type) -> type:
@@ -32,13 +47,8 @@ def _made(cls: type) -> type:
     def __eq__(self: object, other: object) -> bool:
         return content(self) == content(other) if other.__class__ is self.__class__ else NotImplemented
 
-    def __hash__(self: object) -> int:
-        return hash(content(self))
-
     made.__init__ = _init(made, fields)
-    made.__eq__, made.__hash__, made.__repr__ = __eq__, __hash__, _repr
-    made.__setattr__ = made.__delattr__ = _refuse
-    made.__reduce__ = _reduce
+    made.__eq__, made.__hash__, made.__repr__ = __eq__, None, _repr
     return made  # type: ignore[no-any-return]
 
 
@@ -49,16 +59,23 @@ def _init(made: Any, fields: tuple[dataclasses.Field[Any], ...]) -> Any:
     for field in fields:
         name = value = field.name
         scope[f"set_{name}"] = getattr(made, name).__set__
+        argument = name
         if field.default is not dataclasses.MISSING:
             scope[f"default_{name}"] = field.default
-            arguments.append(f"{name}=default_{name}")
+            argument = f"{name}=default_{name}"
         elif field.default_factory is not dataclasses.MISSING:
             scope[f"new_{name}"] = field.default_factory
-            arguments.append(f"{name}=missing")
+            argument = f"{name}=missing"
             value = f"new_{name}() if {name} is missing else {name}"
+        if field.init:
+            arguments.append(argument)
+        elif "=" in argument:
+            lines.append(f"    {argument}")
         else:
-            arguments.append(name)
+            continue
         lines.append(f"    set_{name}(self, {value})")
+    if hasattr(made, "__post_init__"):
+        lines.append("    self.__post_init__()")
     exec("\n".join((f"def __init__({', '.join(('self', *arguments))}):", *lines, "    pass")), scope)
     return scope["__init__"]
 

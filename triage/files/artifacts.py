@@ -11,7 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from triage.core.jobs.artifact import (
     LARGEST,
@@ -26,6 +26,7 @@ from triage.core.jobs.artifact import (
     judge,
     judge_one,
 )
+from triage.core.values import dataclass
 from triage.errors import UsageError
 from triage.files.network import is_on_network
 

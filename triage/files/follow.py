@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from triage.core.analysis import SourceFeed
+from triage.core.values import dataclass
 
 BLOCK = 1 << 20
 TAIL = 64 << 10

@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -33,6 +33,7 @@ from triage.core.jobs.submission import (
     Tried,
     decide,
 )
+from triage.core.values import dataclass
 from triage.errors import RefusedError, SchedulerError, StoreError
 from triage.schedulers.interface import Request, Scheduler
 

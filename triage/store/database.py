@@ -6,8 +6,9 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from triage.core.values import dataclass
 from triage.errors import StoreError
 from triage.store.lock import held
 from triage.store.schema import MIGRATIONS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from triage.core.megatron.connections import NAME as CONNECTIONS
 from triage.core.megatron.launch import Framework
@@ -14,6 +14,7 @@ from triage.core.script.directives import Directives
 from triage.core.script.holes import known
 from triage.core.script.launchers import Launcher as Starter
 from triage.core.script.launches import Run
+from triage.core.values import dataclass
 from triage.submit.config import ContainerKind, Launcher
 from triage.submit.keys import BY_NAME
 from triage.submit.template import argument_lines

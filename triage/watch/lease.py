@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from triage.core.values import dataclass
 from triage.store.leases import LENGTH, acquire, holder_of, release
 from triage.watch.world import World
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from triage.core.analysis import Analysis
 from triage.core.cause.verdict import Verdict
 from triage.core.events.model import Progress
+from triage.core.values import dataclass
 from triage.errors import InputError
 from triage.files.joblogs import attempts_folder
 from triage.files.tail import Tail

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 from triage.core.jobs.cancel import Cause
 from triage.core.jobs.identity import JobId
 from triage.core.jobs.pace import LONGEST, interval
+from triage.core.values import dataclass
 from triage.errors import StoreError
 from triage.files.waker import Waker
 from triage.store.actions import actions_of

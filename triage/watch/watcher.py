@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, assert_never
 
 from triage.core.cause.verdict import Verdict
@@ -13,6 +13,7 @@ from triage.core.jobs.identity import JobId
 from triage.core.jobs.life import Happening, Life, follow
 from triage.core.jobs.pace import Pace
 from triage.core.jobs.state import Phase, State
+from triage.core.values import dataclass
 from triage.errors import StoreError, UsageError
 from triage.files.canary import sing
 from triage.files.joblogs import log_paths

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from triage.core.events.commands import LIMIT, command_facts, is_command, json_facts, list_facts
 from triage.core.events.model import Event, Facts
@@ -35,6 +35,7 @@ from triage.core.events.statements import (
 )
 from triage.core.lazy import lazy
 from triage.core.logs.record import Record
+from triage.core.values import dataclass
 
 _Values = dict[str, int | float | str | bool]
 

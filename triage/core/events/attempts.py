@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from triage.core.events.model import Event, Mark
 from triage.core.events.place import place
 from triage.core.lazy import lazy
 from triage.core.logs.record import Record
+from triage.core.values import dataclass
 
 _LIMIT = 2048
 _LEFT = lazy(r"Worker group \w{1,20}\. (\d{1,9})/(\d{1,9}) attempts left;\s+will restart worker group")

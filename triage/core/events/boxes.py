@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from triage.core.events.chain import MAX_BYTES, MAX_LINES
 from triage.core.events.frames import FrameStack, Lines, cut_tail, exception_at, separator_at
 from triage.core.events.model import Frame, Link
 from triage.core.lazy import lazy
+from triage.core.values import dataclass
 
 _TOP_RE = lazy(r"\s*(?:╭─+|\+-{3,}|┌─+) Traceback \(most recent call last\)")
 _BOTTOM_RE = lazy(r"\s*(?:╰─|\+-{10,}\+?\s*\Z|└─{10,})")

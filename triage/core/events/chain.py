@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from triage.core.events.frames import (
     ANCHORS_RE,
@@ -24,6 +24,7 @@ from triage.core.events.frames import (
 )  # fmt: skip
 from triage.core.events.model import Frame, Link
 from triage.core.lazy import lazy
+from triage.core.values import dataclass
 
 MAX_LINES = 200
 MAX_BYTES = 16 * 1024

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import signal as signals
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 
 from triage.core.events.model import Event, Exit
 from triage.core.events.place import place
 from triage.core.lazy import lazy
 from triage.core.logs.record import Record, Stamp
+from triage.core.values import dataclass
 
 _RULE = lazy(r"\s*([=*-])\1{19,}\s*")
 _OTHERS = lazy(r"\s*(?:Other )?Failures:\s*")

@@ -15,10 +15,11 @@ lines may stand between, and no gap in the bytes. What joins takes the tags of t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from triage.core.logs.blocks import LINE_BREAK
 from triage.core.logs.record import Record, Tags
+from triage.core.values import dataclass
 
 Key = tuple[int | None, int | None, int | None, str | None, str | None]
 

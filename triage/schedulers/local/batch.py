@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from triage.core.jobs.state import State
 from triage.core.jobs.witness import OPEN_FAILED
+from triage.core.values import dataclass
 from triage.schedulers.local.processes import adopt_orphans, end_all
 from triage.schedulers.local.store import JobFolder
 from triage.schedulers.local.variables import file_name

@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from triage.core.jobs.identity import JobId
 from triage.core.jobs.state import Reading, State
 from triage.core.jobs.submission import Accepted, Looked, NotSent, Outcome, Refused
 from triage.core.jobs.witness import Exit, JobStatus, Program, Sighting, Witness, merge
+from triage.core.values import dataclass
 from triage.errors import StoreError
 from triage.schedulers.interface import Details, Request
 from triage.schedulers.local.nodes import host_list, is_loopback_name, node_names

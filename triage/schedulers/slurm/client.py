@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from triage.core.jobs.dependents import Waiting
 from triage.core.jobs.identity import JobId, parse_job
@@ -16,6 +16,7 @@ from triage.core.jobs.state import Phase
 from triage.core.jobs.submission import Looked, Outcome, Refused
 from triage.core.jobs.witness import JobStatus, Program, Sighting, Witness, merge, whole_job
 from triage.core.script.site import Partition, Site
+from triage.core.values import dataclass
 from triage.errors import SchedulerError
 from triage.schedulers.interface import Details, Request
 from triage.schedulers.process import Answer, Call, Runner, run
