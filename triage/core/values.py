@@ -27,14 +27,19 @@ else:
 
 def _frozen(cls: type) -> type:
     made: Any = _made(cls)
-    content = _content([field.name for field in dataclasses.fields(made) if field.compare])
+    fields = dataclasses.fields(made)
+    content = _content([field.name for field in fields if field.compare])
+    whole = _content([field.name for field in fields])
 
     def __hash__(self: object) -> int:
         return hash(content(self))
 
-    made.__hash__ = __hash__
+    def __reduce__(self: object) -> tuple[type, tuple[object, ...]]:
+        """For `copy` and `pickle`, which would set attributes."""
+        return self.__class__, whole(self)
+
+    made.__hash__, made.__reduce__ = __hash__, __reduce__
     made.__setattr__ = made.__delattr__ = _refuse
-    made.__reduce__ = _reduce
     return made  # type: ignore[no-any-return]
 
 
@@ -96,8 +101,3 @@ def _repr(self: Any) -> str:
 
 def _refuse(self: object, name: str, *value: object) -> None:  # noqa: ARG001
     raise dataclasses.FrozenInstanceError(f"{name!r} of a value cannot be changed: use `replace`")
-
-
-def _reduce(self: Any) -> tuple[type, tuple[object, ...]]:
-    """For `copy` and `pickle`, which would set attributes."""
-    return self.__class__, tuple(getattr(self, field.name) for field in dataclasses.fields(self))
