@@ -98,6 +98,16 @@ def test_files_that_appear_late_are_found(tmp_path: Path) -> None:
     assert followed.look().telling
 
 
+def test_a_file_in_a_folder_that_was_empty_at_first_is_found(tmp_path: Path) -> None:
+    append(tmp_path / "a.out", "a\n")
+    followed = tail(tmp_path)
+    followed.discover()
+    (tmp_path / "node-1").mkdir()
+    assert followed.discover() == 0
+    append(tmp_path / "node-1" / "rank-3.err", TRACE)
+    assert followed.discover() == 1
+
+
 def test_a_renamed_log_is_read_on_and_its_successor_is_new(tmp_path: Path) -> None:
     path = tmp_path / "train.log"
     append(path, "one\n")

@@ -192,6 +192,9 @@ class NoEvents:
     def wake(self) -> None:
         pass
 
+    def changed(self) -> frozenset[str]:
+        return frozenset()
+
 
 @dataclass(slots=True)
 class Stage:

@@ -13,8 +13,6 @@ from typing import TextIO
 from triage.cli.state import open_store
 from triage.core.analysis import Analysis
 from triage.core.jobs.identity import JobId
-from triage.core.rules.engine import Engine
-from triage.core.rules.ruleset import RuleSet
 from triage.errors import InputError, SchedulerError
 from triage.files.rules import load
 from triage.files.waker import Waker
@@ -47,12 +45,13 @@ def teller(form: str, stream: TextIO) -> Tell:
 
 def make_world(environment: Mapping[str, str], scheduler: str, database: Database, tell: Tell) -> World:
     @cache
-    def rules() -> tuple[RuleSet, Engine]:
-        ruleset = load(environment, [])
-        return ruleset, Engine(ruleset)
+    def rules() -> Analysis:
+        return Analysis(load(environment, []))
 
     def analysis() -> Analysis:
-        return Analysis(*rules())
+        """The rules are compiled once for all jobs."""
+        first = rules()
+        return Analysis(first.ruleset, first.engine, anchors=first.anchors)
 
     return World(connect(scheduler, environment), database, tell, time.time, random.random, analysis)
 

@@ -7,7 +7,7 @@ each is fine), then ask for the `verdict`.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 
 from triage.core.cause.attempts import Attempt, decide, split_attempts
@@ -109,6 +109,14 @@ class SourceFeed:
             self._ended = other
         return self._ended
 
+    def as_last(self) -> SourceFeed:
+        """The closed copy of last time; an empty one if there is none."""
+        if self._ended is not None:
+            return self._ended
+        other = SourceFeed(self.source, self.index, NaiveFinder(), self.keeper.engine, self._anchors)
+        other.close()
+        return other
+
     def close(self) -> None:
         self._finder.close()
         event, text = None, ""
@@ -169,11 +177,19 @@ class Choice:
 class Analysis:
     """All sources of one call."""
 
-    def __init__(self, ruleset: RuleSet, engine: Engine | None = None, *, naive: bool = False) -> None:
+    def __init__(
+        self,
+        ruleset: RuleSet,
+        engine: Engine | None = None,
+        *,
+        naive: bool = False,
+        anchors: Anchors | None = None,
+    ) -> None:
+        """`engine` and `anchors` of the same rules may be shared by many analyses."""
         self.ruleset = ruleset
         self.engine = engine or Engine(ruleset)
         self._naive = naive
-        self.anchors = Anchors(ruleset.literals())
+        self.anchors = anchors or Anchors(ruleset.literals())
         self.feeds: list[SourceFeed] = []
 
     def open(self, source: Source) -> SourceFeed:
@@ -182,10 +198,17 @@ class Analysis:
         self.feeds.append(feed)
         return feed
 
-    def so_far(self) -> Analysis:
-        """The same streams as if each had ended here; ask it for the verdict while a job still writes."""
+    def so_far(self, fresh: Container[int] | None = None) -> Analysis:
+        """The same streams as if each had ended here; ask it for the verdict while a job still writes.
+
+        With `fresh`, the indexes of sources that matter, the others are as they were last time: a quick look at
+        thousands of streams.
+        """
         other = copy.copy(self)
-        other.feeds = [feed.as_if_ended() for feed in self.feeds]
+        other.feeds = [
+            feed.as_if_ended() if fresh is None or feed.index in fresh else feed.as_last()
+            for feed in self.feeds
+        ]
         return other
 
     def verdict(self, lines: LineNumbers, choice: Choice | None = None) -> Verdict:

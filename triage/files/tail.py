@@ -7,7 +7,7 @@ with one `stat` each.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from triage.core.analysis import Analysis, Choice, SourceFeed
@@ -24,6 +24,10 @@ from triage.files.walk import collect
 
 MOST_AT_ONCE = 64 << 20
 """Bytes that one call reads at most, so that whoever follows stays responsive."""
+_PROGRESS_READ = 8
+"""Pieces of new text that one look searches for progress."""
+MANY = 256
+"""With more logs than this a quick look reads closely only those that tell something."""
 _OVERLAP = 64
 """Bytes of the last piece that a word may begin in."""
 KEEPS_TAIL = 64
@@ -60,7 +64,14 @@ class Tail:
         """In the order of the analysis' sources."""
         self._skipped: tuple[Skipped, ...] = ()
         self._listing: frozenset[str] = frozenset()
+        self._folders: dict[str, int] = {}
+        """The folders that were listed, with their times of change: what did not change is not listed again."""
         self._edges: dict[str, bytes] = {}
+        self._leader = ""
+        """The log that told of the latest progress."""
+        self._budget = 0
+        self._tellers: set[int] = set()
+        """Sources in which something telling was written."""
 
     @property
     def files(self) -> list[Followed]:
@@ -68,7 +79,12 @@ class Tail:
 
     def discover(self) -> int:
         """Looks for new files; how many there are. A path that is not there yet is no error."""
-        listing = frozenset(_names(self.paths))
+        folders = _changes_of([*self._folders, *_parents(self.paths)])
+        if folders == self._folders and self._listing and not any(map(_is_deep, self.paths)):
+            return 0
+        names, below = _names(self.paths)
+        listing = frozenset(names)
+        self._folders = _changes_of([*below, *_parents(self.paths)])
         if listing == self._listing:
             return 0
         self._listing = listing
@@ -90,6 +106,7 @@ class Tail:
     def look(self) -> Seen:
         """Reads what was written since the last look."""
         size, telling, more = 0, False, False
+        self._budget = _PROGRESS_READ
         truncated = []
         for path, one in list(self._current.items()):
             try:
@@ -113,9 +130,10 @@ class Tail:
             telling = self._is_telling(path, pieces) or telling
         return Seen(size, telling, tuple(truncated), more)
 
-    def explained(self, job: str | None = None) -> Explained:
-        """The verdict on what was read so far. Raises InputError where nothing was."""
-        analysis = self._analysis.so_far()
+    def explained(self, job: str | None = None, *, quick: bool = False) -> Explained:
+        """The verdict on what was read so far; a quick one leaves out, of thousands of logs, those in which nothing was
+        told. Raises InputError where nothing was read."""
+        analysis = self._analysis.so_far(self._fresh() if quick and len(self._all) > MANY else None)
         if not any(feed.size for feed in analysis.feeds):
             raise InputError("the logs are empty so far")
         try:
@@ -123,6 +141,10 @@ class Tail:
         except InputError:
             explained = analysis.explained(self._lines)
         return replace(explained, verdict=self._with_skipped(explained.verdict))
+
+    def _fresh(self) -> set[int]:
+        leader = self._current.get(self._leader)
+        return self._tellers | ({leader.feed.index} if leader is not None else set())
 
     def keep_tails(self, folder: str, attempt: int) -> list[str]:
         """Copies the last bytes of the batch logs, which the next attempt may truncate; the paths. Raises OSError."""
@@ -189,12 +211,21 @@ class Tail:
             text = self._edges.get(path, b"") + piece
             found = found or is_telling(self._analysis.anchors, text)
             self._edges[path] = piece[-_OVERLAP:]
-            step = newest_progress(self._analysis.anchors, piece)
-            if step is not None and (
-                self.progress is None or (step.iteration or 0) >= (self.progress.iteration or 0)
-            ):
-                self.progress = step
+            self._follow_progress(path, piece)
+        if found:
+            self._tellers.add(self._current[path].feed.index)
         return found
+
+    def _follow_progress(self, path: str, piece: bytes) -> None:
+        """Of many logs few tell of progress, mostly the last rank's: that one is read closely, the others in turn."""
+        if path != self._leader and self._budget <= 0:
+            return
+        self._budget -= 1
+        step = newest_progress(self._analysis.anchors, piece)
+        if step is not None and (
+            self.progress is None or (step.iteration or 0) >= (self.progress.iteration or 0)
+        ):
+            self.progress, self._leader = step, path
 
     def _lines(self, source: int, offsets: Sequence[int]) -> Sequence[int]:
         one = self._all[source]
@@ -208,17 +239,39 @@ class Tail:
         return replace(verdict, scanned=replace(verdict.scanned, skipped=self._skipped))
 
 
-def _names(paths: Sequence[str]) -> set[str]:
-    """Every file below the paths, by name alone: cheap enough to be asked for often."""
+def _parents(paths: Sequence[str]) -> set[str]:
+    """Folders in which a path that is missing may appear, and those that the paths are."""
+    return {os.path.dirname(path) or "." for path in paths} | {path for path in paths if os.path.isdir(path)}
+
+
+def _changes_of(folders: Iterable[str]) -> dict[str, int]:
+    found = {}
+    for folder in set(folders):
+        try:
+            found[folder] = os.stat(folder).st_mtime_ns
+        except OSError:
+            found[folder] = 0
+    return found
+
+
+def _is_deep(pattern: str) -> bool:
+    """Its folders are patterns too: which ones it means cannot be told without listing them."""
+    return any(c in os.path.dirname(pattern) for c in "*?[") and not os.path.lexists(pattern)
+
+
+def _names(paths: Sequence[str]) -> tuple[set[str], set[str]]:
+    """Every file below the paths, by name alone: cheap enough to be asked for often; and every folder."""
     import glob
 
     found: set[str] = set()
+    folders: set[str] = set()
     for path in paths:
         if not os.path.lexists(path) and any(c in path for c in "*?["):
             found.update(glob.glob(path, recursive=True))
         elif os.path.isdir(path):
             for folder, _, names in os.walk(path):
+                folders.add(folder)
                 found.update(f"{folder}/{name}" for name in names)
         elif os.path.lexists(path):
             found.add(path)
-    return found
+    return found, folders

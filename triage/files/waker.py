@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 
@@ -16,6 +16,8 @@ class Waker:
         self._event = threading.Event()
         self._observer: Any = None
         self._watched: set[str] = set()
+        self._changed: set[str] = set()
+        self._lock = threading.Lock()
 
     def watch(self, folders: Iterable[str]) -> None:
         """Folders that exist; others are polled until they do. Where events cannot be had nothing is lost but time."""
@@ -26,13 +28,24 @@ class Waker:
             if self._observer is None:
                 self._observer = _observer()
             for folder in new:
-                self._observer.schedule(_Handler(self._event), folder, recursive=False)
+                self._observer.schedule(_Handler(self._note, folder), folder, recursive=False)
                 self._watched.add(folder)
 
     def wait(self, seconds: float) -> None:
         """Returns after this time, or earlier if something happened."""
         if self._event.wait(max(0.0, seconds)):
             self._event.clear()
+
+    def changed(self) -> frozenset[str]:
+        """The folders in which something happened since this was last asked."""
+        with self._lock:
+            found, self._changed = frozenset(self._changed), set()
+        return found
+
+    def _note(self, folder: str) -> None:
+        with self._lock:
+            self._changed.add(folder)
+        self._event.set()
 
     def wake(self) -> None:
         self._event.set()
@@ -47,12 +60,13 @@ class Waker:
 class _Handler:
     """watchdog calls `dispatch` for every event."""
 
-    def __init__(self, event: threading.Event) -> None:
-        self._event = event
+    def __init__(self, note: Callable[[str], None], folder: str) -> None:
+        self._note = note
+        self._folder = folder
 
     def dispatch(self, event: Any) -> None:
         if getattr(event, "event_type", "") not in ("opened", "closed_no_write"):
-            self._event.set()
+            self._note(self._folder)
 
 
 def _observer() -> Any:

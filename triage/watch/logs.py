@@ -85,14 +85,14 @@ class JobLogs:
             return None
         self._telling = False
         began = time.monotonic()
-        verdict = self.verdict()
+        verdict = self.verdict(quick=True)
         self._not_before = now + _SHARE * (time.monotonic() - began)
         return verdict
 
-    def verdict(self) -> Verdict | None:
+    def verdict(self, *, quick: bool = False) -> Verdict | None:
         """On all that was read; `None` where nothing was."""
         try:
-            return self.tail.explained(self.job).verdict
+            return self.tail.explained(self.job, quick=quick).verdict
         except InputError:
             return None
 

@@ -55,6 +55,7 @@ class Loop:
     def turn(self) -> float:
         """Everything that is due now; seconds until something is due again."""
         now = self.world.clock()
+        changed = self.waker.changed()
         answers = self.poller.take()
         if answers is not None:
             self.take(answers, now)
@@ -63,7 +64,7 @@ class Loop:
             return 0.0
         if not self.poller.is_asking and not 0 < self._next_poll - now <= LONGEST:
             self.poller.start({watcher.job: watcher.question() for watcher in active}, self.waker.wake)
-        due = [self._tick(watcher, now) for watcher in active]
+        due = [self._tick(watcher, now, changed) for watcher in active]
         later = min([*due, self._next_poll if not self.poller.is_asking else due[0]])
         return max(0.0, later - self.world.clock())
 
@@ -87,9 +88,10 @@ class Loop:
         each = (interval(replace(pace, failures=self._failures, cost=self._cost), chance) for pace in paces)
         return min(each, default=LONGEST)
 
-    def _tick(self, watcher: Watcher, now: float) -> float:
+    def _tick(self, watcher: Watcher, now: float, changed: frozenset[str]) -> float:
         due = self._ticks.get(watcher.job)
-        if due is not None and 0 < due - now <= LONGEST and not self._woken(watcher):
+        woken = changed and watcher.results is not None and not changed.isdisjoint(watcher.results.folders)
+        if due is not None and 0 < due - now <= LONGEST and not woken:
             return due
         self._ticks[watcher.job] = now + LOOK_EVERY
         self._safely(watcher, lambda: self._ticks.update({watcher.job: watcher.tick(now, self._about(now))}))
@@ -106,11 +108,6 @@ class Loop:
                 self.world.tell(
                     Event(self.world.clock(), "store", str(watcher.job), f"cannot be written down: {error}")
                 )
-
-    @staticmethod
-    def _woken(watcher: Watcher) -> bool:
-        """A job with results to wait for is looked at on every turn: an event may be about it."""
-        return watcher.results is not None and bool(watcher.options.artifacts)
 
     def _about(self, now: float) -> Site:
         """How many jobs stall, and what was cancelled of late."""

@@ -45,6 +45,9 @@ _DRAINED = 5.0
 """Seconds without a new byte after which a log of an ended job is taken to be whole, with `--drain`."""
 EXIT_CODES = {COMPLETED: 0, EARLY: 0, FAILED: 10, UNKNOWN: 11, CANCELLED: 12}
 """As the table of all commands has them (`triage/cli/exitcodes.py`)."""
+_MANY = 50
+_AT_REST = 120.0
+LOOK_AT_REST = 5.0
 LOOK_EVERY = 1.0
 """Seconds between two looks at logs and results."""
 
@@ -76,6 +79,8 @@ class Watcher:
     _told_failure: str = ""
     _told_stall: bool = False
     _proven: Proven | None = None
+    _grew: float = float("-inf")
+    """When its logs last grew."""
     _draining: float | None = None
     """Since when the ended job's logs have been silent."""
     _storage: tuple[float, bool] = (float("-inf"), False)
@@ -112,7 +117,7 @@ class Watcher:
 
     def tick(self, now: float, site: Site) -> float:
         """Looks at logs and results, and acts; returns when it wants to look again."""
-        again = now + LOOK_EVERY
+        again = now + self._pause(now, site)
         if self._draining is not None and not self.is_over and self.logs is not None:
             if self.logs.look(now) or self.logs.grew:
                 self._draining = now
@@ -129,6 +134,13 @@ class Watcher:
             again = min(again, found)
         self._act(now, site)
         return again
+
+    def _pause(self, now: float, site: Site) -> float:
+        """Of many jobs, those that have written nothing for some time are looked at less often."""
+        if self.logs is not None and self.logs.grew:
+            self._grew = now
+        at_rest = site.watched >= _MANY and not 0 <= now - self._grew < _AT_REST
+        return LOOK_AT_REST if at_rest else LOOK_EVERY
 
     def _count_silence(self, now: float, alive: bool) -> None:
         """Silence says something only while the job runs and its logs could be written."""

@@ -1,0 +1,143 @@
+"""What watching costs: a thousand jobs at rest, and 4,096 logs that grow: `python benchmarks/watching.py [jobs|logs]`.
+
+Time is real; the scheduler is scripted, and counts what it is asked.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tests.support import engine, ruleset
+from tests.watch.scripted import AtOnce, Cluster, Job, NoEvents
+from triage.core.analysis import Analysis
+from triage.core.jobs.identity import JobId
+from triage.files.tail import Tail
+from triage.store.database import Database
+from triage.watch.loop import Loop
+from triage.watch.options import Options
+from triage.watch.poller import Poller
+from triage.watch.watcher import Watcher
+from triage.watch.world import World
+
+SECONDS = 60.0
+
+
+def cpu() -> float:
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+
+
+def memory() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+
+class Counting(Cluster):
+    """Answers in real time."""
+
+    def clock(self) -> float:
+        return time.time()
+
+
+FIRST = Analysis(ruleset(), engine())
+
+
+def analysis() -> Analysis:
+    return Analysis(FIRST.ruleset, FIRST.engine, anchors=FIRST.anchors)
+
+
+def loop_of(folder: Path, numbers: range) -> tuple[Counting, Loop]:
+    now = time.time()
+    cluster = Counting(
+        folder,
+        now,
+        {JobId(n): Job(submitted=now - 90_000, started=now - 86_400, limit=200_000) for n in numbers},
+    )
+    world = World(
+        cluster,
+        Database(str(folder / "state")),
+        lambda _: None,
+        time.time,
+        lambda: 0.5,
+        analysis,
+    )
+    loop = Loop(world, Poller(cluster, AtOnce(), time.time), NoEvents(), wait=time.sleep)  # type: ignore[arg-type]
+    for n in numbers:
+        job = JobId(n)
+        cluster.output(job).write_text("hello\n")
+        loop.add(Watcher(world, job, Options(artifacts=(f"out-{n}.json",))))
+    return cluster, loop
+
+
+def turns(loop: Loop, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        loop.rest(loop.turn())
+
+
+def jobs() -> None:
+    """Calls of the scheduler against one watcher for each job, processor time and memory."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "many").mkdir()
+        (folder / "one").mkdir()
+        before = memory()
+        cluster, loop = loop_of(folder / "many", range(1000, 2000))
+        turns(loop, 10)
+        cluster.calls, used = 0, cpu()
+        turns(loop, SECONDS)
+        share = (cpu() - used) / SECONDS
+        print(f"1000 jobs: {cluster.calls} calls in {SECONDS:.0f} s, {share:.1%} of a core, {memory():.0f} MB ({memory() - before:.0f} more than without)")  # fmt: skip
+        one, single = loop_of(folder / "one", range(1, 2))
+        turns(single, 10)
+        one.calls = 0
+        turns(single, SECONDS)
+        print(f"one watcher per job: {1000 * one.calls} calls for a thousand, {1000 * one.calls / max(1, cluster.calls):.0f} times as many")  # fmt: skip
+
+
+def logs(count: int = 4096) -> None:
+    """Each grows by 1 kB every ten seconds; a part of them every second."""
+    line = b" [2026-12-01 10:00:00] iteration       10/    5000 | consumed samples: 1 | elapsed time per iteration (ms): 100.0 | lm loss: 2.5E+00 |\n"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        paths = [folder / f"rank-{n}.log" for n in range(count)]
+        for path in paths:
+            path.write_bytes(line * 8)
+        tail = Tail([name], Analysis(ruleset(), engine()))
+        tail.discover()
+        tail.look()
+        used, writing, began = cpu(), 0.0, time.monotonic()
+        for second in range(int(SECONDS)):
+            mark = cpu()
+            for path in paths[second % 10 :: 10]:
+                with open(path, "ab") as file:
+                    file.write(line * 8)
+            writing += cpu() - mark
+            if second % 10 == 0:
+                tail.discover()
+            tail.look()
+            time.sleep(max(0.0, began + second + 1 - time.monotonic()))
+        share = (cpu() - used - writing) / (time.monotonic() - began)
+        print(f"{count} logs: {share:.1%} of a core, {memory():.0f} MB")
+        mark = time.monotonic()
+        with open(paths[7], "ab") as file:
+            file.write(
+                b'Traceback (most recent call last):\n  File "t.py", line 1, in <module>\nValueError: bad\n'
+            )
+        tail.look()
+        verdict = tail.explained(quick=True).verdict
+        print(f"a failure of rank 7 is told after {time.monotonic() - mark:.2f} s: {verdict.summary}")
+        tail.explained()
+        print(f"the verdict on all of them: {time.monotonic() - mark:.2f} s")
+
+
+if __name__ == "__main__":
+    what = sys.argv[1:] or ["jobs", "logs"]
+    for name in what:
+        {"jobs": jobs, "logs": logs}[name]()
