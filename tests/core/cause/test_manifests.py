@@ -91,3 +91,16 @@ def test_a_broken_manifest_is_no_log(tmp_path: Path) -> None:
     verdict = explain([tmp_path])
     assert verdict.root is not None
     assert verdict.root.exception == "RuntimeError"
+
+
+def test_ranks_of_every_node_that_wrote_are_seen_though_nothing_of_theirs_matters(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        write(tmp_path, rank, {})
+        node = tmp_path / f"llama-7/attempt-0/node-{rank}-gpu{rank}"
+        (node / "none_x/attempt_0/1/stderr.log").write_text("starting\n")
+    (tmp_path / "llama-7.out").write_text(
+        "==== job 7 ended with exit code 0 in attempt 0, 2026-12-01T10:00:00+0000 ====\n"
+    )
+    verdict = explain([tmp_path])
+    assert (verdict.category, verdict.ended) == ("none", True)
+    assert verdict.scanned.ranks == "1,5"

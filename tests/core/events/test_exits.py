@@ -186,3 +186,10 @@ def test_long_hostile_lines_take_linear_time() -> None:
     ):
         exits(unit * (200_000 // len(unit)))
     assert time.process_time() - began < 2.0
+
+
+def test_a_rendered_script_tells_its_good_end_only() -> None:
+    good = "==== job 7 ended with exit code 0 in attempt 1, 2026-12-01T10:00:00+0000 ===="
+    events, _ = extract_exits(records(good), 0)
+    assert [(e.by, e.exitcode) for e in events if isinstance(e, Exit)] == [("script", 0)]
+    assert extract_exits(records(good.replace("code 0", "code 1")), 0)[0] == []

@@ -221,9 +221,11 @@ def _line_times(feeds: Sequence[Fed], clock: Clock) -> list[float]:
 def _ranks_seen(feeds: Sequence[Fed], world: World, attempt: Attempt) -> frozenset[int]:
     """Ranks that wrote at least one line in this attempt's sources."""
     used = {k.event.span.source for k in attempt.kept}
+    folders = {feeds[index].source.attempt for index in used}
     seen: set[int] = set()
     for index, feed in enumerate(feeds):
-        if index not in used and feed.source.rank is None:
+        named = feed.source.rank is not None or feed.source.local_rank is not None
+        if index not in used and not (named and feed.source.attempt in folders):
             continue
         for tags in feed.keeper.tags:
             where = world.resolve(feed.source, index, tags)

@@ -3,7 +3,7 @@
 Formats: Slurm src/srun/task_state.c and src/srun/allocate.c (`srun: error: HOSTS: tasks N: ...`), deepspeed
 launcher/launch.py, composer/cli/launcher.py, pdsh, CPython subprocess.py, torch multiprocessing/spawn.py, Lightning
 fabric/strategies/launchers/subprocess_script.py, bash's job notices, Ray's `ActorDiedError`, docker compose, `kubectl
-describe`, Kubeflow's training operator (`ExitedWithCode` events), sagemaker_training/errors.py, LSF's job report, flux-job.
+describe`, Kubeflow's training operator (`ExitedWithCode` events), sagemaker_training/errors.py, LSF's job report, flux-job, triage/submit/templates/megatron.sbatch.j2.
 """
 
 from __future__ import annotations
@@ -75,6 +75,7 @@ _SAGEMAKER = lazy(r"^(?:sagemaker_training\.errors\.)?ExecuteUserScriptError:\s*
 _LSF = lazy(r"^Exited (?:with exit code (\d{1,3})|with signal termination: (?:(\d{1,2})|([A-Z][\w /]{2,30}?))(?:, and core dumped)?"
                   r"|by signal (\d{1,2}))\.\s*$")  # fmt: skip
 _FLUX = lazy(r"^flux-job: task\(s\) (?:exited with exit code (\d{1,3})|(\w[\w ]{2,30}?))\s*$")
+_RENDERED = lazy(r"^==== job \d+ ended with exit code 0 in attempt \d+, ")
 _CONTINUATION = 8
 """Lines after a launcher's announcement in which rank and code may stand."""
 
@@ -335,6 +336,12 @@ def _container(base: Exit, text: str) -> Exit | None:
     return replace(base, by="container", exitcode=int(match[1]), reason=match[0][-160:])
 
 
+def _rendered(base: Exit, text: str) -> Exit | None:
+    """The last line of a script that triage rendered. Its failure is its step's, which tells more; its success is an
+    end that is seen nowhere else."""
+    return replace(base, by="script", exitcode=0, reason=text) if _RENDERED.match(text) else None
+
+
 _GLUED = lazy(r"\S\s*srun: error: |Traceback \(most")
 """Another writer's text before or after the exit on the same line."""
 
@@ -358,6 +365,7 @@ _STEPS: tuple[Step, ...] = (
     (("ExecuteUserScriptError",), False, True, _sagemaker),
     (("Exited ",), False, False, _lsf),
     (("flux-job: ",), True, False, _flux),
+    (("==== job ",), True, False, _rendered),
     (("exited with",), False, False, _container),
 )
 WORDS = tuple(literal for literals, *_ in _STEPS for literal in literals)

@@ -13,6 +13,8 @@ MAX_FRAMES = 400
 """Outermost and innermost frames that are looked at; a recursion's middle says nothing new."""
 
 _MAX_PATH = 300
+_RAISES = ("raise ", "assert ")
+"""A script without functions may train at its outermost level: such a line of its own tells no phase."""
 _OPTIMIZER_STEP = re.compile(r"\boptim\w*\.step\(")
 
 
@@ -78,9 +80,12 @@ def _importing(frames: Sequence[Frame]) -> bool:
     if not frames:
         return False
     inner = frames[-1]
-    if inner.function in ("<module>", "") or inner.file.startswith("<frozen importlib"):
+    if (
+        inner.file.startswith("<frozen importlib")
+        or sum(frame.function == "<module>" for frame in frames) > 1
+    ):
         return True
-    return sum(frame.function == "<module>" for frame in frames) > 1
+    return inner.function in ("<module>", "") and not (len(frames) == 1 and inner.code.startswith(_RAISES))
 
 
 @lru_cache(maxsize=4096)
