@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +16,7 @@ import pytest
 from tests.minislurm.cluster import MiniSlurm
 from tests.watch.real import RealSite
 from triage.cli.main import main
+from triage.core.jobs.cancel import Stage
 from triage.core.jobs.identity import JobId
 from triage.store.actions import actions_of
 from triage.store.jobs import find_job
@@ -248,3 +252,29 @@ def test_a_frozen_controller_never_lets_a_cancel_hit_the_next_attempt(site: Real
     site.mini.thaw("slurmctld")
     assert watching.ended(seconds=180) == 0, watching.said()
     assert "attempt 1" not in site.log(job).read_text()
+
+
+@SLOW
+@pytest.mark.parametrize("seed", range(20))
+def test_killed_and_started_again_it_ends_the_job_once(site: RealSite, seed: int) -> None:
+    """`kill -9` of the real program at a random moment around the decision."""
+    dice = random.Random(seed)
+    job = site.submit(f"sleep 1\n{RESULT}sleep 600\n")
+    site.runs(job)
+    words = [sys.executable, "-m", "triage", "watch", str(job), "--artifact", "result.json"]
+    killed = subprocess.Popen(words, env=site.environment, cwd=site.folder, stdout=subprocess.DEVNULL)
+    site.until("the result is there", (site.folder / "result.json").exists)
+    site.until("it watches", lambda: (site.folder / "state").exists())
+    time.sleep(dice.random() * 1.5)
+    killed.kill()
+    killed.wait()
+    done = subprocess.run(
+        words, env=site.environment, cwd=site.folder, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "completed-early" in done.stdout
+    actions = [a for a in actions_of(site.database) if a.stage is not Stage.ABANDONED]
+    assert len(actions) == 1
+    known = find_job(site.database, job)
+    assert known is not None
+    assert known.outcome == "completed-early"

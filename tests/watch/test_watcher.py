@@ -8,15 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from tests.watch.scripted import START, Cluster, Job, Stage
 from triage.core.jobs.dependents import Waiting
 from triage.core.jobs.handshake import Started, marker_text
 from triage.core.jobs.identity import JobId
+from triage.report.schema import schema_text
 from triage.store.actions import actions_of
 from triage.store.database import KILL_SWITCH
 from triage.store.jobs import NewJob, find_job, remember, set_held, verdict_of
+from triage.watch.events import KINDS
 from triage.watch.options import Options
 
 JOB = JobId(18)
@@ -418,3 +421,12 @@ def test_a_log_folder_that_cannot_be_written_keeps_the_record_in_the_store(stage
     assert stage.cluster.acts == ["cancel attempt 0"]
     assert "in the store only" in stage.said()
     assert os.path.isdir(stage.cluster.folder / "triage-18.json")
+
+
+def test_every_event_fits_the_schema_and_every_kind_is_in_it(stage: Stage) -> None:
+    schema = json.loads(schema_text("event"))
+    assert set(schema["properties"]["event"]["enum"]) == set(KINDS)
+    write(with_result(stage), own())
+    stage.run(stage.loop(), 300)
+    for event in stage.told:
+        jsonschema.validate(json.loads(event.to_json()), schema)

@@ -11,6 +11,7 @@ _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "schemas")
 SCHEMAS: Mapping[str, str] = MappingProxyType(
     {
         "check": "check-1.schema.json",
+        "event": "event-1.schema.json",
         "config": "config-1.schema.json",
         "submit": "submit-1.schema.json",
         "verdict": "verdict-1.schema.json",

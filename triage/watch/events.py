@@ -12,7 +12,7 @@ from triage.core.values import dataclass
 
 SCHEMA = "triage.event/1"
 KINDS = (
-    "found", "state", "pending", "requeued", "attempt", "reused", "ended", "lost", "scheduler", "logs", "progress",
+    "found", "state", "pending", "requeued", "attempt", "reused", "ended", "lost", "scheduler", "progress",
     "artifact", "failure", "stall", "action", "refused", "store", "note", "verdict",
 )  # fmt: skip
 
