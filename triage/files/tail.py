@@ -7,6 +7,7 @@ with one `stat` each.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -64,6 +65,8 @@ class Tail:
         """In the order of the analysis' sources."""
         self._skipped: tuple[Skipped, ...] = ()
         self._listing: frozenset[str] = frozenset()
+        self._places = _places(self.paths)
+        self._deep = any(map(_is_deep, self.paths))
         self._folders: dict[str, int] = {}
         """The folders that were listed, with their times of change: what did not change is not listed again."""
         self._edges: dict[str, bytes] = {}
@@ -79,12 +82,12 @@ class Tail:
 
     def discover(self) -> int:
         """Looks for new files; how many there are. A path that is not there yet is no error."""
-        folders = _changes_of([*self._folders, *_parents(self.paths)])
-        if folders == self._folders and self._listing and not any(map(_is_deep, self.paths)):
+        folders = _changes_of([*self._folders, *self._places])
+        if folders == self._folders and self._listing and not self._deep:
             return 0
         names, below = _names(self.paths)
         listing = frozenset(names)
-        self._folders = _changes_of([*below, *_parents(self.paths)])
+        self._folders = _changes_of([*below, *self._places])
         if listing == self._listing:
             return 0
         self._listing = listing
@@ -239,18 +242,20 @@ class Tail:
         return replace(verdict, scanned=replace(verdict.scanned, skipped=self._skipped))
 
 
-def _parents(paths: Sequence[str]) -> set[str]:
-    """Folders in which a path that is missing may appear, and those that the paths are."""
-    return {os.path.dirname(path) or "." for path in paths} | {path for path in paths if os.path.isdir(path)}
+def _places(paths: Sequence[str]) -> frozenset[str]:
+    """Where a path that is missing may appear, and the paths themselves, which may be folders."""
+    return frozenset({os.path.dirname(path) or "." for path in paths} | set(paths))
 
 
-def _changes_of(folders: Iterable[str]) -> dict[str, int]:
+def _changes_of(places: Iterable[str]) -> dict[str, int]:
+    """When each folder changed; of a file only that it is there: it changes with every line."""
     found = {}
-    for folder in set(folders):
+    for place in set(places):
         try:
-            found[folder] = os.stat(folder).st_mtime_ns
+            status = os.stat(place)
+            found[place] = status.st_mtime_ns if stat.S_ISDIR(status.st_mode) else 1
         except OSError:
-            found[folder] = 0
+            found[place] = 0
     return found
 
 
