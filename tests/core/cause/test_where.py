@@ -11,6 +11,7 @@ from tests.core.cause.logs import (
     oom,
     prefixed,
     stamped,
+    summary,
     tagged,
     trace,
     verdict,
@@ -233,3 +234,16 @@ def test_a_local_rank_above_the_rank_gives_no_base() -> None:
     lines = prefixed("[default0]:", trace(BAD_LUCK))
     found = root(log("t.log", "[rank0]:[default3]: starting", lines))
     assert found.rank in (None, 0)
+
+
+def test_a_gpu_that_the_launchers_first_failure_does_not_have_is_of_another_ones() -> None:
+    """A label that names the first host on all nodes (`--role`) must not lead to that host's ranks."""
+    found = root(
+        log(
+            "job.out",
+            prefixed("[gpu1:1]:", oom(1)),
+            summary((5, 1, 70), host="gpu2", per_node=4),
+            summary((0, 1, 60), (1, 1, 61), (2, 1, 62), (3, 1, 63), host="gpu1", per_node=4, seconds=151),
+        )
+    )
+    assert (found.rank, found.local_rank, found.node) == (5, 1, "gpu2")

@@ -23,7 +23,11 @@ def named_by_launcher(job: JobLog, o: Occurrence) -> Where | None:
 
     torchrun speaks before the others, which saw torchrun itself end.
     """
-    telling = _near(o, [e for e in job.failing_exits() if e.where.rank is not None and e.exit.by in _TELLING])
+    told = [e for e in job.failing_exits() if e.where.rank is not None and e.exit.by in _TELLING]
+    fitting = [e for e in told if _fits(o, e)]
+    telling = _near(o, fitting)
+    if len(fitting) < len(told):
+        telling = [e for e in fitting if e.exit.first] or telling
     failing = [e for e in telling if e.exit.by == "torchrun"]
     if failing:
         return _only(o, failing)
@@ -65,6 +69,12 @@ def end_signal(event: Exit) -> int:
     """The signal by which a process ended, whether told as such, by a negative code, or by a shell's 128 + N."""
     code = event.exitcode or 0
     return event.signal or (-code if code < 0 else code - SHELL if SHELL < code < SHELL + 65 else 0)
+
+
+def _fits(o: Occurrence, e: ResolvedExit) -> bool:
+    """Whether that process can have named this GPU: its own is the one of its local rank, or all that it sees is GPU 0."""
+    gpu = o.captures.get("gpu", "")
+    return not gpu.isdecimal() or int(gpu) == 0 or e.where.local_rank in (None, int(gpu))
 
 
 def _near(o: Occurrence, failing: list[ResolvedExit]) -> list[ResolvedExit]:

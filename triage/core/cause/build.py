@@ -109,7 +109,8 @@ def _root(job: JobLog, outcome: Outcome, places: Places) -> Root | None:
         where = outcome.named.where
         rank, local, node, attribution = where.rank, where.local_rank, where.node or node, "inferred"
     elif rank is None and (named := named_by_launcher(job, o)):
-        rank, local, node = named.rank, named.local_rank, node or named.node
+        rank, local = named.rank, named.local_rank
+        node = node if named.node is None or (node and _short(node) == _short(named.node)) else named.node
         attribution = "none" if rank is None else "inferred"
     if rank is not None and node is None:
         node = job.world.host_of.get(rank)
