@@ -374,3 +374,14 @@ def test_an_assertion_without_a_message_speaks_by_its_line() -> None:
 def test_a_killed_child_is_no_cause_that_its_parents_traceback_shows() -> None:
     found = run(trace("Exception: process 0 terminated with signal SIGKILL", "join", "/torch/spawn.py"))
     assert found.category == "unknown"
+
+
+def test_a_time_limit_behind_collectives_that_timed_out_is_not_the_cause() -> None:
+    dead = [watchdog(rank, 30) for rank in (0, 2, 3)]
+    found = run("world_size = 4", *dead, cancelled(9000, "TIME LIMIT"))
+    assert (found.category, found.rule) == ("nccl", "nccl/watchdog-timeout")
+    assert "timeout/time-limit" in {one.rule for one in found.downstream}
+
+
+def test_a_time_limit_of_a_run_that_outlived_a_timed_out_collective_is_a_time_limit() -> None:
+    assert run(watchdog(0, 30), steps(1, 50, 60, 10), cancelled(555, "TIME LIMIT")).category == "timeout"

@@ -49,3 +49,12 @@ def by_itself(incident: Incident, job: JobLog) -> bool:
     earliest = min(e.time for e in exits if e.time is not None)
     mine = [e.time for e in exits if e.exit is first.event and e.time is not None]
     return not mine or mine[0] <= earliest + SKEW or first.event.first
+
+
+def came_too_late(limit: Incident, live: Sequence[Incident]) -> bool:
+    """A time limit behind collectives that had timed out, with no step in between: it only freed what stood still."""
+    return limit.category == "timeout" and any(
+        i.rule.id == "nccl/watchdog-timeout"
+        and (i.bounds.before(limit.bounds) or same_stream_before(i, limit))
+        for i in live
+    )

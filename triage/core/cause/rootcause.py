@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from triage.core.cause.aftermath import by_itself, is_aftermath
+from triage.core.cause.aftermath import by_itself, came_too_late, is_aftermath
 from triage.core.cause.clock import SKEW
 from triage.core.cause.edges import explains
 from triage.core.cause.handled import survived
@@ -106,7 +106,7 @@ def _candidates(live: Sequence[Incident], job: JobLog, reasons: list[Reason]) ->
         i for i in live if i.role is Role.ROOT and not i.rule.scheduler and i.rule.specificity <= FALLBACK
     ]
     scheduler = [i for i in live if i.rule.scheduler and i.role is Role.ROOT]
-    strong = [i for i in scheduler if not _plain_cancel(i)]
+    strong = [i for i in scheduler if not _plain_cancel(i) and not came_too_late(i, live)]
     weak = [
         i for i in live if i.role is Role.ROOT and FALLBACK < i.rule.specificity <= WEAK and by_itself(i, job)
     ]

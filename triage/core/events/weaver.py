@@ -256,20 +256,27 @@ class Weaver:
                 strand.raised = raised
                 strand.covered += raised.lines
         found = [strands[number] for number in sorted(strands)]
-        for raised in late:
-            self._late(found, raised)
-        return found
+        return [*found, *self._late(found, late)]
 
-    def _late(self, strands: list[Strand], raised: Raised) -> None:
-        """An exception that came before the frames it belongs to, or whose header was lost."""
+    def _late(self, strands: Sequence[Strand], late: Sequence[Raised]) -> list[Strand]:
+        """Exceptions that came before the frames they belong to, or whose header was lost: strands without an exception
+        take the one that fits, and what is left gets the frames of the last one with its name, as strands of their own."""
         left = [strand for strand in strands if strand.frames and strand.raised is None]
-        if left:
-            strand = max(
-                left,
-                key=lambda s: (self._raises(self.codes.get(s.frames[-1], ""), raised.name), len(s.frames)),
-            )
-            strand.raised = raised
-            strand.covered += raised.lines
-            return
-        same = [s for s in strands if s.raised is not None and s.raised.name == raised.name and s.frames]
-        strands.append(Strand(list(same[-1].frames) if same else [], list(raised.lines), raised))
+        last = {s.raised.name: s.frames for s in strands if s.raised is not None and s.frames}
+        added: list[Strand] = []
+        for raised in late:
+            if left:
+                strand = max(
+                    left[-MAX_OPEN:],
+                    key=lambda s: (
+                        self._raises(self.codes.get(s.frames[-1], ""), raised.name),
+                        len(s.frames),
+                    ),
+                )
+                left.remove(strand)
+                strand.raised = raised
+                strand.covered += raised.lines
+                last[raised.name] = strand.frames
+            else:
+                added.append(Strand(list(last.get(raised.name, ())), list(raised.lines), raised))
+        return added
