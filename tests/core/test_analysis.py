@@ -107,7 +107,7 @@ def test_a_storm_of_tracebacks_behind_the_root_stays_bounded() -> None:
     found = analysis.verdict(no_lines)
     assert found.root is not None
     assert (found.category, found.root.rank) == ("oom", 3)
-    assert sum(len(feed.keeper.kept()) for feed in analysis.feeds) < 100
+    assert sum(len(feed.holding.kept) for feed in analysis.feeds) < 100
     assert found.scanned.bytes == len(one.data)
 
 
@@ -124,7 +124,7 @@ def test_a_storm_before_the_root_does_not_hide_it(front: str) -> None:
 def test_a_storm_of_ever_new_exits_stays_bounded() -> None:
     lines = "\n".join(f"srun: error: n{n}: task {n}: Exited with exit code 1" for n in range(KINDS + 2000))
     analysis = analysed([log("slurm-1.out", lines, tagged(3, oom(3)))])
-    assert len(analysis.feeds[0].keeper.kept()) <= KINDS + 1000
+    assert len(analysis.feeds[0].holding.kept) <= KINDS + 1000
     assert analysis.verdict(no_lines).failed
 
 

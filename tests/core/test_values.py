@@ -168,3 +168,12 @@ def test_classes_with_other_options_are_those_of_the_standard_library() -> None:
         number: int
 
     assert sorted([Ordered(2), Ordered(1)]) == [Ordered(1), Ordered(2)]
+
+
+def test_replace_is_that_of_the_standard_library() -> None:
+    one = QUICK[3]("a", 5, {"x": 1}, held="h", hidden="s")
+    several: list[dict[str, Any]] = [{}, {"name": "b"}, {"number": 7, "held": "other"}, {"items": {}}]
+    for changes in several:
+        assert values.replace(one, **changes).__reduce__() == replace(one, **changes).__reduce__()
+    with pytest.raises((TypeError, ValueError)):
+        values.replace(one, unknown=1)

@@ -17,7 +17,7 @@ from triage.core.logs.source import Source
 from triage.files import open as opening
 from triage.files.inputs import Input
 from triage.files.lines import line_numbers
-from triage.files.open import chunks
+from triage.files.open import Unreadable, chunks, head
 
 TEXT = b"".join(b"iteration %d/ 100 | lm loss: 1.0 |\n" % n for n in range(5000))
 PACK: dict[str, Callable[[bytes], bytes]] = {
@@ -150,3 +150,37 @@ def test_line_numbers_of_many_offsets_agree_with_counting(tmp_path: Path) -> Non
 def test_line_number_past_the_end_is_the_last_line(tmp_path: Path) -> None:
     assert line_numbers(saved(tmp_path, b"a\nb\n"), [4, 99]) == [2, 2]
     assert line_numbers(saved(tmp_path, b""), [0]) == [1]
+
+
+@pytest.mark.parametrize("size", [10, 100, 8192])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"short\n",
+        b"x" * 63,
+        b"line\n" * 2000,
+        b"\xef\xbb\xbf" + b"line\n" * 100,
+        ("\ufeff" + "line\n" * 100).encode("utf-16-le"),
+        gzip.compress(b"".join(b"line %d\n" % n for n in range(1000))),
+        bz2.compress(b"line\n" * 1000),
+    ],
+    ids=["empty", "short", "small", "plain", "mark", "utf-16", "gz", "bz2"],
+)
+def test_the_head_is_the_beginning_of_the_stream(tmp_path: Path, data: bytes, size: int) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(data)
+    one = Input(Source("a.log"), os.fspath(path), len(data))
+    assert head(one, size) == b"".join(chunks(one))[:size]
+
+
+def test_the_head_of_a_file_that_shrank_is_what_is_left_and_of_one_that_vanished_is_an_error(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(b"left\n" * 50)
+    one = Input(Source("a.log"), os.fspath(path), 10_000)
+    assert head(one, 8192) == b"left\n" * 50
+    path.unlink()
+    with pytest.raises(Unreadable, match="vanished"):
+        head(one, 8192)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
+from functools import partial
 
 from triage.core.cause.attempts import Attempt, decide, split_attempts
 from triage.core.cause.explain import Explained, explain_attempt
 from triage.core.cause.joblog import Reason
 from triage.core.cause.jobs import choose_job
-from triage.core.cause.keeper import Keeper, Kept
+from triage.core.cause.keeper import NOTHING, Holding, Keeper, Kept
 from triage.core.cause.places import Places
 from triage.core.cause.verdict import Scanned, Verdict
 from triage.core.events.extract import artifact_event, cut_error_file_event, error_file_event, events_of
@@ -63,48 +64,72 @@ class NaiveFinder:
         return [Region(0, data)] if data else []
 
 
-_SPENT = NaiveFinder()
-"""Stands for the finder of a closed feed: a call may have a hundred thousand of them."""
+Finder = RegionFinder | NaiveFinder
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What a feed needs between its first byte and its last one."""
+
+    finder: Finder
+    keeper: Keeper
+    whole: list[bytes] | None
 
 
 class SourceFeed:
-    """One source's way from bytes to kept events."""
+    """One source's way from bytes to kept events. Small before and after: a call may have a hundred thousand of them."""
+
+    __slots__ = (
+        "_anchors",
+        "_ended",
+        "_engine",
+        "_finder",
+        "_open",
+        "holding",
+        "index",
+        "passed_over",
+        "size",
+        "source",
+    )
 
     def __init__(
         self,
         source: Source,
         index: int,
-        finder: RegionFinder | NaiveFinder,
+        finder: Callable[[], Finder],
         engine: Engine,
         anchors: Anchors | None = None,
     ) -> None:
         self.source = source
         self.index = index
-        self.keeper = Keeper(engine)
         self._finder = finder
+        self._engine = engine
         self._anchors = anchors
-        self._whole: list[bytes] | None = [] if source.kind in _WHOLE else None
+        self._open: _Reading | None = None
         self._ended: SourceFeed | None = None
         """A copy that was closed when this one had the same size."""
         self.size = 0
         self.passed_over = 0
         """Places that were only counted, because too many were alike; known when it is closed."""
+        self.holding = NOTHING
+        """What is kept of it; known when it is closed."""
 
     def feed(self, data: bytes) -> None:
         self.size += len(data)
-        self._finder.feed(data)
-        if self._whole is not None and self.size <= WHOLE_LIMIT:
-            self._whole.append(data)
-        if self._finder.ready_bytes() >= LARGEST:
-            self._read()
+        reading = self._reading()
+        reading.finder.feed(data)
+        if reading.whole is not None and self.size <= WHOLE_LIMIT:
+            reading.whole.append(data)
+        if reading.finder.ready_bytes() >= LARGEST:
+            self._read(reading)
 
     def as_if_ended(self) -> SourceFeed:
         """A closed copy; this one can be fed on."""
         if self._ended is None or self._ended.size != self.size:
             other = copy.copy(self)
-            shared = {id(self._anchors): self._anchors}
-            other._finder, other.keeper = copy.deepcopy(self._finder, shared), self.keeper.copy()
-            other._whole = None if self._whole is None else list(self._whole)
+            reading, shared = self._reading(), {id(self._anchors): self._anchors}
+            whole = None if reading.whole is None else list(reading.whole)
+            other._open = _Reading(copy.deepcopy(reading.finder, shared), reading.keeper.copy(), whole)
             other.close()
             self._ended = other
         return self._ended
@@ -113,47 +138,53 @@ class SourceFeed:
         """The closed copy of last time; an empty one if there is none."""
         if self._ended is not None:
             return self._ended
-        other = SourceFeed(self.source, self.index, NaiveFinder(), self.keeper.engine, self._anchors)
+        other = SourceFeed(self.source, self.index, NaiveFinder, self._engine, self._anchors)
         other.close()
         return other
 
     def close(self) -> None:
-        self._finder.close()
+        reading = self._reading()
+        finder, keeper, whole = reading.finder, reading.keeper, reading.whole
+        finder.close()
         event, text = None, ""
-        if self._whole is not None:
-            text = b"".join(self._whole).decode("utf-8", "replace")
+        if whole is not None:
+            text = b"".join(whole).decode("utf-8", "replace")
             event = _WHOLE[self.source.kind](self.index, text)
         if event is not None:
-            self.keeper.add([event])
-        elif self._whole is None or self.source.kind == "error-file":
-            self._read()
-            if self._whole is not None and not any(isinstance(k.event, Trace) for k in self.keeper.kept()):
+            keeper.add([event])
+        elif whole is None or self.source.kind == "error-file":
+            self._read(reading)
+            if whole is not None and not any(isinstance(k.event, Trace) for k in keeper.kept()):
                 told = cut_error_file_event(self.index, text, self.size)
-                self.keeper.add([told] if told is not None else [])
-        self.keeper.close()
-        self.passed_over = self._finder.passed_over
-        self._finder, self._whole = _SPENT, None
+                keeper.add([told] if told is not None else [])
+        self.close_as(Outcome(self.size, finder.passed_over, keeper.holding()))
 
     def outcome(self) -> Outcome:
         """What another process needs to go on from here, after `close`."""
-        return Outcome(self.size, self.passed_over, self.keeper)
+        return Outcome(self.size, self.passed_over, self.holding)
 
     def close_as(self, outcome: Outcome) -> None:
         """Closed, as if the bytes had been fed here."""
-        self.size, self.passed_over, self.keeper = outcome.size, outcome.passed_over, outcome.keeper
-        self._finder, self._whole = _SPENT, None
+        self.size, self.passed_over, self.holding = outcome.size, outcome.passed_over, outcome.holding
+        self._open = None
 
-    def _read(self) -> None:
+    def _reading(self) -> _Reading:
+        if self._open is None:
+            whole: list[bytes] | None = [] if self.source.kind in _WHOLE else None
+            self._open = _Reading(self._finder(), Keeper(self._engine), whole)
+        return self._open
+
+    def _read(self, reading: _Reading) -> None:
         batch: list[Region] = []
         size = 0
-        for region in self._finder.take():
+        for region in reading.finder.take():
             batch.append(region)
             size += len(region.data)
             if size >= LARGEST:
-                self.keeper.add(events_of(self.index, batch))
+                reading.keeper.add(events_of(self.index, batch))
                 batch, size = [], 0
         if batch:
-            self.keeper.add(events_of(self.index, batch))
+            reading.keeper.add(events_of(self.index, batch))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +193,7 @@ class Outcome:
 
     size: int
     passed_over: int
-    keeper: Keeper
+    holding: Holding
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,13 +219,12 @@ class Analysis:
         """`engine` and `anchors` of the same rules may be shared by many analyses."""
         self.ruleset = ruleset
         self.engine = engine or Engine(ruleset)
-        self._naive = naive
         self.anchors = anchors or Anchors(ruleset.literals())
+        self._finder: Callable[[], Finder] = NaiveFinder if naive else partial(RegionFinder, self.anchors)
         self.feeds: list[SourceFeed] = []
 
     def open(self, source: Source) -> SourceFeed:
-        finder = NaiveFinder() if self._naive else RegionFinder(self.anchors)
-        feed = SourceFeed(source, len(self.feeds), finder, self.engine, self.anchors)
+        feed = SourceFeed(source, len(self.feeds), self._finder, self.engine, self.anchors)
         self.feeds.append(feed)
         return feed
 
@@ -220,7 +250,7 @@ class Analysis:
         choice = choice or Choice()
         sources = [feed.source for feed in self.feeds]
         chosen = choose_job(self.feeds, choice.job)
-        kept: list[Kept] = [k for i in chosen.sources for k in self.feeds[i].keeper.kept()]
+        kept: list[Kept] = [k for i in chosen.sources for k in self.feeds[i].holding.kept]
         attempts = split_attempts(sources, kept)
         explained = self._explain(attempts, choice.attempt, lines, chosen.job)
         verdict = replace(

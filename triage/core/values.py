@@ -2,7 +2,8 @@
 
 The standard library generates and compiles six methods for each frozen dataclass. For some hundred classes
 that was a third of the time in which a small folder is explained. Here only `__init__` is, and it fills the slots
-directly, which makes instances in a quarter of the time; the other methods are the same for all classes.
+directly, which makes instances in a quarter of the time; the other methods are the same for all classes. `replace` is
+that of the standard library in half the time.
 """
 
 from __future__ import annotations
@@ -14,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
+    from dataclasses import replace as replace
 else:
+
+    def replace(value, /, **changes):
+        """As `dataclasses.replace`, for values of a frozen class that was made here."""
+        new, kept = value.__reduce__()
+        content, place = list(kept), new.__match_args__.index
+        for name, changed in changes.items():
+            content[place(name)] = changed
+        return new(*content)
 
     def dataclass(cls=None, **options):
         """As `dataclasses.dataclass`; only classes with slots and without further options are made here."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from triage.core.lazy import lazy
 from triage.core.logs.source import Source
-from triage.core.values import dataclass
+from triage.core.shared import shared
+from triage.core.values import dataclass, replace
 from triage.files.hosts import looks_like_host, may_be_host
 from triage.files.rendered import rendered
 from triage.files.sniff import is_artifact, is_manifest
@@ -92,7 +92,7 @@ class _Name:
         bare = _COMPRESSED.sub("", file)
         stem = _ROTATED.sub("", _SUFFIX.sub("", bare))
         match = _STREAM.search(bare)
-        stream = (match[1] or match[2])[:3].lower() if match else ""
+        stream = shared((match[1] or match[2])[:3].lower()) if match else ""
         stem = re.sub(r"(?:^|[-_.])(?:stdout|stderr|out|err)$", "", stem, flags=re.I) or stem
         run_id = None
         if (
@@ -291,7 +291,7 @@ def _slurm(source: Source, stem: str, name: _Name, family: _Family) -> Source:
     numbers = [m for m in _NUMBER.finditer(stem) if int(m[1]) not in said and _is_job(m, stem, name)]
     if numbers:
         match = max(numbers, key=lambda m: len(m[1]))
-        return _after_job(replace(source, job=match[1]), stem[match.end() :])
+        return _after_job(replace(source, job=shared(match[1])), stem[match.end() :])
     return source
 
 
@@ -325,4 +325,4 @@ def _after_job(source: Source, rest: str) -> Source:
 
 
 def _job(number: str, index: str | None) -> str:
-    return number if index is None else f"{number}_{index}"
+    return shared(number if index is None else f"{number}_{index}")

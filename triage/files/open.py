@@ -32,6 +32,8 @@ _BOMS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_MARKED = (codecs.BOM_UTF8, *(mark for mark, _ in (*_MAGICS, *_BOMS)))
+"""How a file begins whose stream is not its bytes as they are."""
 _BOMB_BYTES = 256 << 20
 _BOMB_RATIO = 500
 _MEMORY_LIMIT = 256 << 20
@@ -61,6 +63,14 @@ def chunks(source: Input, size: int = CHUNK, notes: list[Skipped] | None = None)
 
 def head(source: Input, size: int) -> bytes:
     """The first `size` bytes of the stream (fewer where it is shorter). Raises `Unreadable` when none can be read."""
+    raw = _Raw(source)
+    try:
+        raw.open()
+        first = raw.read(size)
+    finally:
+        raw.close()
+    if len(first) >= _SMALLEST and raw.position == min(size, source.size) and not first.startswith(_MARKED):
+        return first
     notes: list[Skipped] = []
     stream = chunks(source, size, notes)
     found = b""

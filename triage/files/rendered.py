@@ -9,10 +9,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from triage.core.logs.source import Source
-from triage.core.values import dataclass
+from triage.core.values import dataclass, replace
 
 _NODE = re.compile(r"(?:(?P<run>(?:.*/)?[^/]+-(?P<job>\d{1,10}))/)?attempt-(?P<attempt>\d{1,5})/node-(?P<rank>\d{1,5})-(?P<host>[^/]+)/(?P<rest>.+)")  # fmt: skip
 _RESTART = re.compile(r"[^/]+/attempt_(\d{1,5})/\d{1,4}/[^/]+")

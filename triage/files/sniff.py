@@ -6,16 +6,17 @@ import re
 
 SAMPLE = 8192
 
-_MAGICS: tuple[tuple[bytes, str], ...] = (
-    (b"PK\x03\x04", "binary"),  # zip: torch.save, .npz, wheels
-    (b"\x93NUMPY", "binary"),
-    (b"MMIDIDX\x00", "binary"),  # Megatron's indexed dataset
-    (b"\x89PNG\r\n", "binary"),
-    (b"\xff\xd8\xff", "binary"),
-    (b"SQLite format 3\x00", "binary"),
-    (b"\x89HDF\r\n", "binary"),
-    (b"%PDF-", "binary"),
+_BEGINNINGS = (
+    b"PK\x03\x04",  # zip: torch.save, .npz, wheels
+    b"\x93NUMPY",
+    b"MMIDIDX\x00",  # Megatron's indexed dataset
+    b"\x89PNG\r\n",
+    b"\xff\xd8\xff",
+    b"SQLite format 3\x00",
+    b"\x89HDF\r\n",
+    b"%PDF-",
 )
+"""Of binary files."""
 _CONTROL = bytes(set(range(32)) - {0x07, 0x08, 0x09, 0x0A, 0x0C, 0x0D, 0x1B}) + b"\x7f"
 _HOLE = re.compile(rb"\x00{64,}")
 _LIMIT = 0.05
@@ -32,10 +33,9 @@ def why_not_text(sample: bytes) -> str:
         return "core dump" if core else "binary"
     if sample[8:10] == b'{"' and sample[4:8] == bytes(4):  # safetensors: a 64-bit length, then JSON
         return "binary"
-    for magic, reason in _MAGICS:
-        if sample.startswith(magic):
-            return reason
-    text = _HOLE.sub(b"", sample)
+    if sample.startswith(_BEGINNINGS):
+        return "binary"
+    text = _HOLE.sub(b"", sample) if b"\0" in sample else sample
     if not text:
         return ""
     control = len(text) - len(text.translate(None, _CONTROL))
@@ -55,7 +55,8 @@ _ARTIFACT = re.compile(r"(?:^|[-_.])(?:metrics?|results?)[-_.\w]*\.json$")
 
 def is_artifact(name: str) -> bool:
     """A training's own result file by its name (`metrics.json`): it states sizes, and is no log."""
-    return _ARTIFACT.search(name.lower()) is not None
+    lower = name.lower()
+    return lower.endswith(".json") and _ARTIFACT.search(lower) is not None
 
 
 def is_manifest(name: str) -> bool:

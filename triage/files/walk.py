@@ -8,12 +8,11 @@ import stat
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import BinaryIO
 
 from triage.core.cause.verdict import Skipped
 from triage.core.logs.source import Source
-from triage.core.values import dataclass
+from triage.core.values import dataclass, replace
 from triage.errors import InputError
 from triage.files import sniff
 from triage.files.inputs import Collected, Input
@@ -59,12 +58,11 @@ def collect(paths: Sequence[str], stdin: BinaryIO | None = None) -> Collected:
         if path != "-":
             found += _under(path, skipped)
     held = [_standard_input(stdin)] if "-" in paths else []
-    found = _distinct(found, skipped)
     lenient = len(paths) == 1 and not os.path.isdir(paths[0])
     taken: list[tuple[_Found, int, float]] = []
     records: list[Input] = []
-    for one in found:
-        entry = _judged(one, lenient, skipped)
+    for one, status in _distinct(found, skipped):
+        entry = _judged(one, status, lenient, skipped)
         if isinstance(entry, Input):
             records.append(entry)
         elif entry is not None:
@@ -148,15 +146,19 @@ def _launcher_folders(argument: str) -> str:
     return ""
 
 
-def _distinct(found: list[_Found], skipped: list[Skipped]) -> list[_Found]:
-    """Each file once: of several names the first in order that is no symbolic link stands."""
+_Status = os.stat_result | OSError
+"""What the system says of a file, or why it says nothing."""
+
+
+def _distinct(found: list[_Found], skipped: list[Skipped]) -> list[tuple[_Found, _Status]]:
+    """Each file once, with its status: of several names the first in order that is no symbolic link stands."""
     kept: dict[tuple[int, int], _Found] = {}
-    out = []
+    out: list[tuple[_Found, _Status]] = []
     for one in sorted(found, key=lambda f: (f.by_link, f.shown, f.open)):
         try:
             status = os.stat(one.open)
-        except OSError:
-            out.append(one)
+        except OSError as error:
+            out.append((one, error))
             continue
         key = (status.st_dev, status.st_ino)
         if key in kept:
@@ -164,22 +166,24 @@ def _distinct(found: list[_Found], skipped: list[Skipped]) -> list[_Found]:
                 skipped.append(Skipped(clean(one.shown), f"same file as {clean(kept[key].shown)}"))
             continue
         kept[key] = one
-        out.append(one)
+        out.append((one, status))
     return out
 
 
-def _judged(one: _Found, lenient: bool, skipped: list[Skipped]) -> tuple[int, float] | Input | None:
+def _judged(
+    one: _Found, status: _Status, lenient: bool, skipped: list[Skipped]
+) -> tuple[int, float] | Input | None:
     """Size and mtime of a log; an input for a record of `triage watch`; nothing (and a skip) for all else."""
     name = os.path.basename(one.open)
     reason, size, mtime = "", 0, 0.0
-    try:
-        status = os.stat(one.open)
-        size, mtime = status.st_size, status.st_mtime
-        reason = next((word for test, word in _KINDS if test(status.st_mode)), "")
-    except PermissionError:
+    if isinstance(status, PermissionError):
         reason = "permission denied"
-    except OSError:
+    elif isinstance(status, OSError):
         reason = "broken link" if os.path.islink(one.open) else "vanished"
+    else:
+        size, mtime = status.st_size, status.st_mtime
+        if not stat.S_ISREG(status.st_mode):
+            reason = next((word for test, word in _KINDS if test(status.st_mode)), "")
     source = Source(clean(one.shown), mtime=mtime)
     if not reason and name.startswith("triage-") and name.endswith(".json"):
         return Input(source, one.open, size)
@@ -249,7 +253,7 @@ def _shown(taken: list[_Found]) -> list[str]:
 
 def clean(path: str) -> str:
     """A path that is no valid UTF-8 as text that every output can carry."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _folded(skipped: list[Skipped]) -> Iterator[Skipped]:

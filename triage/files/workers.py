@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO
 
 from triage.core.analysis import Analysis, Outcome
-from triage.core.cause.keeper import Keeper
+from triage.core.cause.keeper import NOTHING
 from triage.core.cause.verdict import Skipped
 from triage.core.rules.engine import Engine
 from triage.core.rules.model import Rule
@@ -123,7 +123,7 @@ def _write(analysis: Analysis, share: Share, read: Read, memory: BinaryIO) -> No
         notes.extend(read(part))
         _dump([analysis.feeds[index].outcome() for index in part], memory)
         for index in part:
-            analysis.feeds[index].close_as(Outcome(0, 0, Keeper(analysis.engine)))
+            analysis.feeds[index].close_as(Outcome(0, 0, NOTHING))
     _dump((notes, analysis.engine.timeouts), memory)
     memory.flush()
 

@@ -49,10 +49,9 @@ def test_a_closed_source_says_what_the_open_one_said_and_keeps_the_latest_stamps
     stamped = (Interval(at=Stamp(str(n), float(n))) for n in range(STAMPS_KEPT + 44))
     kept.add(Progress(Span(0, n, n + 1), when=when, iteration=n) for n, when in enumerate(stamped))
     kept.add(trace(10_000 * n, f"sample {n} is broken") for n in range(50))
-    before = list(kept.kept())
-    kept.close()
-    assert list(kept.kept()) == before
-    assert [stamp.text for stamp in kept.stamps] == [str(n) for n in range(44, STAMPS_KEPT + 44)]
+    holding = kept.holding()
+    assert list(holding.kept) == list(kept.kept())
+    assert [stamp.text for stamp in holding.stamps] == [str(n) for n in range(44, STAMPS_KEPT + 44)]
 
 
 def test_of_iterations_the_last_ones_are_kept() -> None:

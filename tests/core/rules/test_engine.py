@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 import time
 from dataclasses import replace
 
@@ -66,6 +67,15 @@ def test_captures_hold_the_groups_that_took_part_and_the_plain_message() -> None
     )
     match = engine.match(trace("torch.E", "needs 5 GiB\nmore", Frame("a/b.py", 1, "f")))[0]
     assert match.captures == {"size": "5", "file": "b.py", "exception": "torch.E", "message": "needs 5 GiB"}
+
+
+def test_captures_of_the_message_alone_are_a_mapping_like_others_and_can_be_handed_on() -> None:
+    engine = Engine(RuleSet((rule("a", on=On.MESSAGE, pattern="memory"),)))
+    found = engine.match(Message(SPAN, text="out of memory\nmore"))[0].captures
+    assert found == {"message": "out of memory"}
+    assert pickle.loads(pickle.dumps(found)) == found
+    assert "rank" not in found
+    assert dict(found) == {"message": "out of memory"}
 
 
 def test_a_rule_on_messages_too_ignores_exception_and_frame_there() -> None:

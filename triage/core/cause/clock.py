@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -14,7 +13,7 @@ from triage.core.events.model import Event, Interval, Message
 from triage.core.lazy import lazy
 from triage.core.logs.record import Stamp
 from triage.core.logs.stamp import parse_stamp
-from triage.core.values import dataclass
+from triage.core.values import dataclass, replace
 
 SKEW = 2.0
 """Seconds by which clocks of two nodes may disagree."""
@@ -79,6 +78,8 @@ class Clock:
         days = [s.seconds / 86400 for s in axis if s.seconds is not None and not s.has_year]
         self._turns = bool(days) and min(days) < NEW_YEAR and max(days) > 365 - NEW_YEAR
         """Whether stamps without a year stand on both sides of a New Year."""
+        self._latest = (Interval(), UNKNOWN)
+        """What `bounds` answered last: an event's neighbours often share its time."""
 
     def seconds(self, stamp: Stamp | None) -> float | None:
         if stamp is None or stamp.seconds is None or stamp.utc != self.utc:
@@ -99,8 +100,13 @@ class Clock:
         return max(first - seconds, seconds - last, 0.0)
 
     def bounds(self, when: Interval) -> Bounds:
+        if self._latest[0] is not when:
+            self._latest = (when, self._bounds(when))
+        return self._latest[1]
+
+    def _bounds(self, when: Interval) -> Bounds:
         if (at := self.seconds(when.at)) is not None and when.at is not None:
-            return Bounds(at, at + (when.at.resolution if when.at.resolution >= 1 else 0.0))
+            return Bounds(at, at if when.at.resolution < 1 else at + when.at.resolution)
         lo, hi = self.seconds(when.after), self.seconds(when.before)
         if lo is not None and hi is not None and hi < lo:
             hi = None

@@ -20,7 +20,7 @@ from triage.core.cause.verdict import Verdict
 from triage.core.cause.where import Where, World
 from triage.core.events.model import Collective, Event, Exit, Facts, Manifest, Message, Progress, Trace, Words
 from triage.core.lazy import lazy
-from triage.core.logs.record import Stamp
+from triage.core.logs.record import NO_TAGS, Stamp, Tags
 from triage.core.logs.source import Source
 from triage.core.rules.ruleset import RuleSet
 from triage.core.values import dataclass
@@ -66,8 +66,9 @@ def resolve(attempt: Attempt, feeds: Sequence[Fed], ruleset: RuleSet, everything
     if facts.get("world_size") is None and world.size is not None:
         facts["world_size"] = world.size
     clock = Clock(_stamps(attempt.kept))
-    exits = _exits(attempt.kept, sources, world, clock)
-    occurrences = _occurrences(attempt.kept, sources, world, clock, exits)
+    writers = _Writers(world, sources)
+    exits = _exits(attempt.kept, writers, clock)
+    occurrences = _occurrences(attempt.kept, writers, clock, exits)
     return JobLog(
         sources=sources,
         world=world,
@@ -77,22 +78,16 @@ def resolve(attempt: Attempt, feeds: Sequence[Fed], ruleset: RuleSet, everything
         occurrences=occurrences,
         exits=exits,
         collectives=[
-            SeenCollective(
-                e, world.resolve(sources[e.span.source], e.span.source, e.tags), clock.bounds(e.when)
-            )
+            SeenCollective(e, writers.of(e), clock.bounds(e.when))
             for e in events
             if isinstance(e, Collective)
         ],
         ruleset=ruleset,
         facts=facts,
         manifests=sorted((e for e in events if isinstance(e, Manifest)), key=lambda e: e.node_rank),
-        words=[
-            (e, world.resolve(sources[e.span.source], e.span.source, e.tags))
-            for e in events
-            if isinstance(e, Words)
-        ],
+        words=[(e, writers.of(e)) for e in events if isinstance(e, Words)],
         cut=[
-            (k.event, world.resolve(sources[k.event.span.source], k.event.span.source, k.event.tags))
+            (k.event, writers.of(k.event))
             for k in attempt.kept
             if isinstance(k.event, Trace)
             and k.deciding is None
@@ -104,6 +99,21 @@ def resolve(attempt: Attempt, feeds: Sequence[Fed], ruleset: RuleSet, everything
     )
 
 
+class _Writers:
+    """Who wrote an event. Neighbours in a source are mostly one process's, and then share one value."""
+
+    def __init__(self, world: World, sources: Sequence[Source]) -> None:
+        self.world = world
+        self.sources = sources
+        self._latest: tuple[int, Tags, Where] = (-1, NO_TAGS, Where())
+
+    def of(self, event: Event) -> Where:
+        index, tags = event.span.source, event.tags
+        if self._latest[0] != index or self._latest[1] is not tags:
+            self._latest = (index, tags, self.world.resolve(self.sources[index], index, tags))
+        return self._latest[2]
+
+
 def _stamps(kept: Sequence[Kept]) -> list[Stamp]:
     found: list[Stamp] = []
     for k in kept:
@@ -113,14 +123,15 @@ def _stamps(kept: Sequence[Kept]) -> list[Stamp]:
     return found
 
 
-def _exits(kept: Sequence[Kept], sources: Sequence[Source], world: World, clock: Clock) -> list[ResolvedExit]:
+def _exits(kept: Sequence[Kept], writers: _Writers, clock: Clock) -> list[ResolvedExit]:
+    world, sources = writers.world, writers.sources
     found = []
     for k in kept:
         if not isinstance(k.event, Exit):
             continue
         event = k.event
         source = sources[event.span.source]
-        where = world.resolve(source, event.span.source, event.tags)
+        where = writers.of(event)
         if event.rank is not None:
             where = Where(
                 event.rank, event.local_rank, world.host_of.get(event.rank) or event.host or where.node, "tag"
@@ -143,8 +154,9 @@ def _exits(kept: Sequence[Kept], sources: Sequence[Source], world: World, clock:
 
 
 def _occurrences(
-    kept: Sequence[Kept], sources: Sequence[Source], world: World, clock: Clock, exits: Sequence[ResolvedExit]
+    kept: Sequence[Kept], writers: _Writers, clock: Clock, exits: Sequence[ResolvedExit]
 ) -> list[Occurrence]:
+    world, sources = writers.world, writers.sources
     ended: dict[int, float] = {}
     died: set[int] = set()
     for e in exits:
@@ -162,7 +174,7 @@ def _occurrences(
         where = where_of_exit.get(id(event)) or _by_pid(
             match.captures, sources[event.span.source], event, world
         )
-        where = where or world.resolve(sources[event.span.source], event.span.source, event.tags)
+        where = where or writers.of(event)
         if where.rank is None and match.captures.get("rank", "").isdigit():
             where = Where(int(match.captures["rank"][:9]), None, where.node, "tag")
         if where.rank is None and (spawned := _spawned(event)) is not None:
@@ -214,7 +226,7 @@ def _exit_bounds(clock: Clock, event: Exit) -> Bounds:
 
 
 def _line_times(feeds: Sequence[Fed], clock: Clock) -> list[float]:
-    found = (clock.seconds(stamp) for feed in feeds for stamp in feed.keeper.stamps)
+    found = (clock.seconds(stamp) for feed in feeds for stamp in feed.holding.stamps)
     return sorted(seconds for seconds in found if seconds is not None)
 
 
@@ -227,7 +239,7 @@ def _ranks_seen(feeds: Sequence[Fed], world: World, attempt: Attempt) -> frozens
         named = feed.source.rank is not None or feed.source.local_rank is not None
         if index not in used and not (named and feed.source.attempt in folders):
             continue
-        for tags in feed.keeper.tags:
+        for tags in feed.holding.tags:
             where = world.resolve(feed.source, index, tags)
             if where.rank is not None and where.attribution in ("tag", "file"):
                 seen.add(where.rank)

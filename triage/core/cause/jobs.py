@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Protocol
 
-from triage.core.cause.keeper import Keeper
+from triage.core.cause.keeper import Holding
 from triage.core.logs.source import Source
 from triage.core.values import dataclass
 from triage.errors import InputError
@@ -16,7 +16,7 @@ class Fed(Protocol):
     @property
     def source(self) -> Source: ...
     @property
-    def keeper(self) -> Keeper: ...
+    def holding(self) -> Holding: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def choose_job(feeds: Sequence[Fed], wanted: str | None) -> ChosenJob:
 
 
 def _latest(feeds: Sequence[Fed], indexes: Sequence[int]) -> float:
-    latest = [stamps[-1] for i in indexes if (stamps := feeds[i].keeper.stamps)]
+    latest = [stamps[-1] for i in indexes if (stamps := feeds[i].holding.stamps)]
     return max((s.seconds for s in latest if s.seconds is not None and s.has_year), default=0.0)
 
 

@@ -43,21 +43,33 @@ class Kept:
     deciding: Match | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What is kept of a source that was read: small, for a call may have a hundred thousand of them."""
+
+    tags: tuple[Tags, ...] = ()
+    """Every different writer seen."""
+    stamps: tuple[Stamp, ...] = ()
+    """The latest stamps, of whatever lines."""
+    kept: tuple[Kept, ...] = ()
+    """In the order of their place in the source."""
+
+
+NOTHING = Holding()
+
+
 @dataclass(slots=True)
 class Keeper:
     """The events of one source, bounded."""
 
     engine: Engine
     tags: set[Tags] = field(default_factory=set)
-    """Every different writer seen."""
     stamps: list[Stamp] = field(default_factory=list)
-    """The latest stamps, of whatever lines."""
     _writer: Tags | None = None
     """Of the latest event: most have the same tags as the one before."""
     _first: dict[object, list[Kept]] = field(default_factory=dict)
     _last: dict[object, Kept] = field(default_factory=dict)
     _steps: list[Progress] = field(default_factory=list)
-    _closed: tuple[Kept, ...] | None = None
 
     def copy(self) -> Keeper:
         """The same state, independent of this one; events are values and are shared."""
@@ -86,16 +98,12 @@ class Keeper:
                 continue
             self._keep(_key(event, match), Kept(event, match))
 
-    def close(self) -> None:
-        """Nothing more comes, and what tells alike events apart is let go: a call may have a hundred thousand sources."""
-        self._closed = tuple(self.kept())
-        self._first, self._last, self._steps = {}, {}, []
-        self.stamps = self.stamps[-STAMPS_KEPT:]
+    def holding(self) -> Holding:
+        """What is kept so far."""
+        return Holding(tuple(self.tags), tuple(self.stamps[-STAMPS_KEPT:]), tuple(self.kept()))
 
     def kept(self) -> Sequence[Kept]:
         """In the order of their place in the source."""
-        if self._closed is not None:
-            return self._closed
         found = [k for group in self._first.values() for k in group]
         found.extend(self._last.values())
         found.extend(Kept(step) for step in self._steps)

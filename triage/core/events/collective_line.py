@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from triage.core.events.model import Collective, Interval, Span
+from triage.core.events.model import Collective, Span
+from triage.core.events.place import at
 from triage.core.lazy import lazy
 from triage.core.logs.record import Record
+from triage.core.shared import shared
 
 LIMIT = 16_384
 """Characters of a line that are looked at; the longest line that torch prints here is about 1,500."""
@@ -59,8 +61,7 @@ class Draft:
         fields.setdefault("group_rank", position)
         record = self.record
         span = Span(self.source, record.offset, record.end)
-        when = Interval(at=record.stamp) if record.stamp is not None else Interval()
-        return Collective(span=span, tags=record.tags, when=when, what=what, **fields)
+        return Collective(span=span, tags=record.tags, when=at(record.stamp), what=what, **fields)
 
 
 def _name(found: re.Match[str]) -> str:
@@ -68,17 +69,17 @@ def _name(found: re.Match[str]) -> str:
     if desc == "undefined":
         desc = ""
     number_ = found["guid"] if found["guid"] is not None else f"#{found['local']}"
-    return f"{number_}:{desc}" if desc else number_
+    return shared(f"{number_}:{desc}" if desc else number_)
 
 
 def integer(pattern: re.Pattern[str], text: str) -> int | None:
     """The pattern's first group as a number, None where it does not match."""
     found = pattern.search(text)
-    return int(found[1]) if found else None
+    return shared(int(found[1])) if found else None
 
 
 def number(text: str | None, factor: int = 1) -> int | None:
-    return int(text) * factor if text else None
+    return shared(int(text) * factor) if text else None
 
 
 def work_fields(text: str) -> dict[str, Any]:
@@ -89,7 +90,7 @@ def work_fields(text: str) -> dict[str, Any]:
     shape = _SHAPE.search(part)
     return {
         "seq": integer(_SEQ, part),
-        "op": op[1] if op else "",
+        "op": shared(op[1]) if op else "",
         "numel_in": integer(_NUMEL_IN, part),
         "numel_out": integer(_NUMEL_OUT, part),
         "shape": shape[1] if shape else "",

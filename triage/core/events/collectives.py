@@ -8,7 +8,6 @@ Wordings: torch 1.10 to 2.13, `torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp`
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import replace
 
 from triage.core.events import collective_peers as peers
 from triage.core.events import collective_reports as reports
@@ -16,6 +15,7 @@ from triage.core.events.collective_line import LIMIT, Draft, integer, number, wo
 from triage.core.events.model import Collective, Event
 from triage.core.lazy import lazy
 from triage.core.logs.record import Record
+from triage.core.values import replace
 
 MAX_EVENTS = 20_000
 """Of one stream; a hang prints a few per rank, so what is beyond repeats it."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from triage.core.events import (
     arguments,
@@ -35,6 +34,7 @@ from triage.core.logs.line import decode_lines
 from triage.core.logs.record import Record, Stamp
 from triage.core.logs.records import to_records
 from triage.core.logs.regions import AFTER_FRAME, AROUND_TRACEBACK, HEAD, Region
+from triage.core.values import replace
 
 _WORTH = Worth(
     {

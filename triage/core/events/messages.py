@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from triage.core.events.model import Event, Exit, Interval, Message, Span, Trace, Words
+from triage.core.events.model import Event, Exit, Message, Span, Trace, Words
+from triage.core.events.place import at
 from triage.core.lazy import lazy
 from triage.core.logs.record import Record
 
@@ -41,7 +42,7 @@ def message_of(group: Sequence[Record], source: int) -> Message:
     return Message(
         span=Span(source, first.offset, group[-1].end),
         tags=first.tags,
-        when=Interval(at=first.stamp),
+        when=at(first.stamp),
         text="\n".join(record.text for record in group).rstrip(),
         level=first.level,
         dialect=first.dialect,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from functools import lru_cache
 
 from triage.core.values import dataclass
 
@@ -50,20 +51,26 @@ class Tags:
 
     def merged(self, inner: Tags) -> Tags:
         """This (outer) prefix and one further in; the inner one wins where both speak."""
-        return Tags(
-            self.rank if inner.rank is None else inner.rank,
-            self.local_rank if inner.local_rank is None else inner.local_rank,
-            self.task if inner.task is None else inner.task,
-            self.node if inner.node is None else inner.node,
-            self.group_rank if inner.group_rank is None else inner.group_rank,
-            self.device if inner.device is None else inner.device,
-            self.pid if inner.pid is None else inner.pid,
-            self.actor if inner.actor is None else inner.actor,
-        )
+        return _merged(self, inner)
 
     def stream_key(self) -> tuple[int | None, int | None, int | None, str | None, str | None]:
         """Lines of one source with equal keys were written by one process (or by untagged ones)."""
         return (self.rank, self.local_rank, self.task, self.node, self.actor)
+
+
+@lru_cache(maxsize=256)
+def _merged(outer: Tags, inner: Tags) -> Tags:
+    """One shared value for neighbouring lines."""
+    return Tags(
+        outer.rank if inner.rank is None else inner.rank,
+        outer.local_rank if inner.local_rank is None else inner.local_rank,
+        outer.task if inner.task is None else inner.task,
+        outer.node if inner.node is None else inner.node,
+        outer.group_rank if inner.group_rank is None else inner.group_rank,
+        outer.device if inner.device is None else inner.device,
+        outer.pid if inner.pid is None else inner.pid,
+        outer.actor if inner.actor is None else inner.actor,
+    )
 
 
 NO_TAGS = Tags()

@@ -4,7 +4,6 @@ ranks of blocks."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 from triage.core.logs.blocks import LINE_BREAK, has_marks, owned_blocks
@@ -12,6 +11,7 @@ from triage.core.logs.dialects import Peeled, peel
 from triage.core.logs.dialects.labels import Labels, survey
 from triage.core.logs.line import Physical
 from triage.core.logs.record import NO_TAGS, Record
+from triage.core.values import replace
 
 SRUN_CUT = 1024
 """Bytes after which `srun --label` cuts a line (slurm/src/slurmd/slurmstepd/io.c, `MAX_MSG_LEN`). A line of exactly that

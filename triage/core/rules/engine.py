@@ -7,7 +7,7 @@ and is the prefilter's oracle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,29 @@ class Match:
     link: int | None
     captures: Mapping[str, str]
     """Named groups that took part, and `exception` and `message` (its first line)."""
+
+
+class Bare(Mapping[str, str]):
+    """The captures of most matches: the message alone, without a dictionary for each."""
+
+    __slots__ = ("_message",)
+
+    def __init__(self, message: str) -> None:
+        self._message = message
+
+    def __getitem__(self, name: str) -> str:
+        if name == "message":
+            return self._message
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("message",))
+
+    def __len__(self) -> int:
+        return 1
+
+    def __reduce__(self) -> tuple[type[Bare], tuple[str]]:
+        return Bare, (self._message,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +108,10 @@ class Engine:
         """The candidate's match, if its patterns are found."""
         rule, text = candidate.rule, candidate.text
         captures = self._on_text(rule, text, "") if isinstance(text, str) else self._on_trace(rule, text)
-        return None if captures is None else Match(rule, candidate.link, captures)
+        if captures is None:
+            return None
+        bare = len(captures) == 1 and "message" in captures
+        return Match(rule, candidate.link, Bare(captures["message"]) if bare else captures)
 
     def _match(self, event: Event, choose: Callable[[_Table, str], Iterable[Rule]]) -> list[Match]:
         tried = (self.tried(candidate) for candidate in self._candidates(event, choose))

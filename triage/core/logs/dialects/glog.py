@@ -7,10 +7,13 @@ up; builds up to torch 2.3 print `[E ProcessGroupNCCL.cpp:475] `. torch/_logging
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from triage.core.lazy import lazy
 from triage.core.logs.dialects.interface import Dialect, Sample, Stripped, level_letter
 from triage.core.logs.record import NO_TAGS, Tags
 from triage.core.logs.stamp import find_stamp
+from triage.core.shared import shared
 
 _CPP_ORIGIN = lazy(r" ?([\w./+-]{1,120}:\d{1,6})\] ?")
 _PYTHON_ORIGIN = lazy(r" +(?:(\d{1,19}) +)?([^\s\]]{1,300}:\d{1,6})\] ?")
@@ -27,7 +30,7 @@ def _cpp(text: str) -> Stripped | None:
         old = _OLD.match(text)
         if old is None:
             return None
-        return Stripped(text[old.end() :], _group(text, old.end()), None, level_letter(level), old[2])
+        return Stripped(text[old.end() :], _group(text, old.end()), None, level_letter(level), shared(old[2]))
     found = find_stamp(text, 1)
     if found is None:
         return None
@@ -35,12 +38,20 @@ def _cpp(text: str) -> Stripped | None:
     match = _CPP_ORIGIN.match(text, end)
     if match is None:
         return None
-    return Stripped(text[match.end() :], _group(text, match.end()), stamp, level_letter(level), match[1])
+    return Stripped(
+        text[match.end() :], _group(text, match.end()), stamp, level_letter(level), shared(match[1])
+    )
 
 
 def _group(text: str, pos: int) -> Tags:
     match = _GROUP.match(text, pos)
-    return NO_TAGS if match is None else Tags(group_rank=int(match[1]))
+    return NO_TAGS if match is None else _group_tags(int(match[1]))
+
+
+@lru_cache(maxsize=256)
+def _group_tags(position: int) -> Tags:
+    """One shared value for neighbouring lines."""
+    return Tags(group_rank=position)
 
 
 def _python(text: str) -> Stripped | None:
@@ -55,7 +66,7 @@ def _python(text: str) -> Stripped | None:
         return None
     number = match[1]
     pid = int(number) if number and int(number) <= _LARGEST_PID else None
-    return Stripped(text[match.end() :], Tags(pid=pid), stamp, level_letter(text[0]), match[2])
+    return Stripped(text[match.end() :], Tags(pid=pid), stamp, level_letter(text[0]), shared(match[2]))
 
 
 CPP = Dialect(

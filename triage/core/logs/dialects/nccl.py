@@ -19,6 +19,7 @@ from triage.core.logs.dialects.interface import (
 )
 from triage.core.logs.record import Stamp, Tags
 from triage.core.logs.stamp import find_stamp
+from triage.core.shared import shared
 
 _HEAD = lazy(
     r"([\w.-]{1,80}):(\d{1,9}):\d{1,9} \[(-?\d{1,3})\] (?:\d{1,12}\.\d{1,9} )?(?:([\w./+-]{1,160}:\d{1,6}) )?(?=NCCL ([A-Z]{3,8})\b)"
@@ -47,7 +48,7 @@ def _strip(text: str) -> Stripped | None:
 def _tags(node: str, pid: str, device: str) -> Tags:
     """One shared value per process."""
     number = int(device)
-    return Tags(node=node, pid=int(pid), device=number if number >= 0 else None)
+    return Tags(node=shared(node), pid=int(pid), device=number if number >= 0 else None)
 
 
 NCCL = Dialect(
