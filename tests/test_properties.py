@@ -20,8 +20,10 @@ from tests.support import (
     case_names,
     comparable,
     differences,
+    engine,
     verdict_of,
 )
+from triage.core.cause.deciding import deciding
 from triage.core.events.extract import events_of
 from triage.core.events.model import Collective, Exit, Trace
 from triage.core.logs.regions import Region
@@ -103,8 +105,9 @@ def test_a_file_split_at_a_record_border(name: str) -> None:
         pytest.skip("one record only")
     log = logs[number]
     folder, _, file = log.path.rpartition("/")
+    between = "/" if is_a_hosts_name(log.path) else "-"
     halves = [
-        Log(f"{folder}/{letter}-{file}".lstrip("/"), part)
+        Log(f"{folder}/{letter}{between}{file}".lstrip("/"), part)
         for letter, part in (("a", log.data[:cut]), ("b", log.data[cut:]))
     ]
     same(logs, logs[:number] + halves + logs[number + 1 :])
@@ -115,7 +118,11 @@ def record_border(log: Log, rng: random.Random) -> int | None:
     stamps came first nobody can know."""
     events = events_of(0, [Region(0, log.data)])
     taken = [(event.span.first, event.span.last) for event in events]
-    signs = [event.span.first for event in events if isinstance(event, Trace | Exit | Collective)]
+    signs = [
+        event.span.first
+        for event in events
+        if isinstance(event, Trace | Exit | Collective) or deciding(engine(), event) is not None
+    ]
     end = min(signs, default=len(log.data))
     starts = [m.end() for m in re.finditer(rb"\n", log.data) if m.end() <= end][:-1]
     rng.shuffle(starts)
