@@ -18,7 +18,7 @@ from triage.core.jobs.identity import JobId
 from triage.errors import UsageError
 from triage.store.actions import actions_of
 from triage.store.daemons import living
-from triage.store.jobs import NewJob, all_jobs, find_job, forget, remember, set_watched, verdict_of
+from triage.store.jobs import NewJob, all_jobs, end_job, find_job, forget, remember, set_watched, verdict_of
 from triage.watch.daemon import Daemon
 from triage.watch.events import Event
 from triage.watch.http import Server, answer
@@ -97,6 +97,31 @@ def test_the_users_own_jobs_are_found_by_name(stage: Stage) -> None:
     assert [str(job) for job in one.loop.watchers] == ["18"]
     other = replace(stage, holder="x:1:y")
     assert daemon(other, pattern="no*").loop.watchers == {}
+
+
+def test_a_job_that_submit_remembered_is_found_and_keeps_its_result(stage: Stage) -> None:
+    database = stage.database()
+    number = remember(database, NewJob(JOB, "submit", stage.cluster.now, options={"artifacts": ["m.json"]}))
+    one = daemon(stage, all_mine=True)
+    turns(one, 5)
+    assert list(one.loop.watchers) == [JOB]
+    assert [job.number for job in all_jobs(database, watched=True)] == [number]
+    assert one.loop.watchers[JOB].options.artifacts == ("m.json",)
+
+
+def test_an_ended_job_that_the_queue_still_lists_is_let_be_until_its_id_is_submitted_again(
+    stage: Stage,
+) -> None:
+    database = stage.database()
+    number = remember(database, NewJob(JOB, "submit", stage.cluster.now))
+    end_job(database, number, stage.cluster.now, "completed", 0, {})
+    one = daemon(stage, all_mine=True)
+    turns(one, 40)
+    assert one.loop.watchers == {}
+    stage.cluster.jobs[JOB] = Job(submitted=stage.cluster.now, started=stage.cluster.now + 1)
+    turns(one, 40)
+    assert [job.number for job in all_jobs(database, watched=True)] == [number + 1]
+    assert list(one.loop.watchers) == [JOB]
 
 
 def test_an_outage_keeps_every_job(stage: Stage) -> None:

@@ -123,15 +123,25 @@ class Daemon:
             mine = world.scheduler.mine()
             for job in mine:
                 known = find_job(world.database, job)
-                if known is not None and (known.watched or known.ended is None):
+                if known is not None and known.watched:
                     continue
+                own, again = (known.options, None) if known is not None else ({}, None)
+                if known is not None and known.ended is not None:
+                    own, again = {}, self._submitted_again(job, known.ended)
+                    if again is None:
+                        continue
                 if self._matches(job):
-                    number = remember(
-                        world.database, NewJob(job, "daemon", now, options=self.options.as_json())
-                    )
-                    set_watched(world.database, number, True)
+                    options = {**self.options.as_json(), **own}
+                    new = NewJob(job, "daemon", now, submitted=again, options=options)
+                    set_watched(world.database, remember(world.database, new), True)
         except SchedulerError as error:
             self._tell("scheduler", f"your jobs cannot be listed for now: {error}")
+
+    def _submitted_again(self, job: JobId, ended: float) -> float | None:
+        """The queue lists a job for a while after its end; only one submitted since then is another, or runs again."""
+        details = self.world.scheduler.details(job)
+        submitted = details.sighting.submitted if details is not None else None
+        return submitted if submitted is not None and submitted > ended else None
 
     def _matches(self, job: JobId) -> bool:
         if self.pattern is None:
