@@ -177,3 +177,20 @@ def test_replace_is_that_of_the_standard_library() -> None:
         assert values.replace(one, **changes).__reduce__() == replace(one, **changes).__reduce__()
     with pytest.raises((TypeError, ValueError)):
         values.replace(one, unknown=1)
+
+
+def test_no_name_of_a_field_meets_one_of_the_makers_own() -> None:
+    """Fields called `missing`, `set_a`, `new_a` or `default_a`, beside a field `a`."""
+
+    @values.dataclass(frozen=True, slots=True)
+    class Named:
+        missing: int
+        set_a: int
+        new_a: int
+        default_a: int
+        a: list[int] = field(default_factory=list)
+        b: int = 7
+
+    made = Named(1, 2, 3, 4)
+    assert (made.missing, made.set_a, made.new_a, made.default_a, made.a, made.b) == (1, 2, 3, 4, [], 7)
+    assert Named(1, 2, 3, 4, [5]).a == [5]

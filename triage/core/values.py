@@ -68,27 +68,28 @@ def _made(cls: type) -> type:
 
 
 def _init(made: Any, fields: tuple[dataclasses.Field[Any], ...]) -> Any:
-    """The one method that is compiled for each class: arguments in the order of the fields, each into its slot."""
-    scope: dict[str, Any] = {"missing": dataclasses.MISSING}
+    """The one method that is compiled for each class: arguments in the order of the fields, each into its slot.
+    Names of its own that no field has, as in the standard library."""
+    scope: dict[str, Any] = {"__dataclass_missing__": dataclasses.MISSING}
     arguments, lines = [], []
     for field in fields:
-        name = value = field.name
-        scope[f"set_{name}"] = getattr(made, name).__set__
-        argument = name
+        name = value = argument = field.name
+        store, default, new = (f"__dataclass_{what}_{name}__" for what in ("set", "default", "new"))
+        scope[store] = getattr(made, name).__set__
         if field.default is not dataclasses.MISSING:
-            scope[f"default_{name}"] = field.default
-            argument = f"{name}=default_{name}"
+            scope[default] = field.default
+            argument = f"{name}={default}"
         elif field.default_factory is not dataclasses.MISSING:
-            scope[f"new_{name}"] = field.default_factory
-            argument = f"{name}=missing"
-            value = f"new_{name}() if {name} is missing else {name}"
+            scope[new] = field.default_factory
+            argument = f"{name}=__dataclass_missing__"
+            value = f"{new}() if {name} is __dataclass_missing__ else {name}"
         if field.init:
             arguments.append(argument)
         elif "=" in argument:
             lines.append(f"    {argument}")
         else:
             continue
-        lines.append(f"    set_{name}(self, {value})")
+        lines.append(f"    {store}(self, {value})")
     if hasattr(made, "__post_init__"):
         lines.append("    self.__post_init__()")
     exec("\n".join((f"def __init__({', '.join(('self', *arguments))}):", *lines, "    pass")), scope)
