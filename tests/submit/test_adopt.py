@@ -92,3 +92,23 @@ def test_the_written_file_names_every_key_and_is_read_as_the_defaults() -> None:
 def test_texts_are_written_so_that_toml_reads_them_back(text: str) -> None:
     assert tomllib.loads(f"a = {literal(text)}") == {"a": text}
     assert tomllib.loads(f"a = {literal((text, text))}") == {"a": [text, text]}
+
+
+@pytest.mark.parametrize(
+    ("command", "launcher"),
+    [
+        ("srun torchrun", "torchrun"),
+        ("srun /opt/venv/bin/torchrun", "torchrun"),
+        ("srun --container-image=a.sqsh torchrun", "torchrun"),
+        ("srun python -m torch.distributed.run", "python"),
+        ("srun python3 -m torch.distributed.launch", "python"),
+        ("srun python /opt/venv/bin/torchrun", "python"),
+        ("srun uv run torchrun", "uv"),
+        ("srun uv run python -m torch.distributed.run", "uv"),
+        ("srun python", "uv"),
+    ],
+)
+def test_the_scripts_own_launcher_is_kept(command: str, launcher: str) -> None:
+    found, notes = adopted(f"#!/bin/bash\n#SBATCH --nodes=2\ncd /tree\n{command} pretrain_gpt.py --bf16\n")
+    assert found.config.launcher.value == launcher
+    assert any("torchrun takes its place" in note for note in notes) is (command == "srun python")

@@ -157,8 +157,11 @@ def _arguments(run: Run, found: Adopted) -> Iterator[str]:
 
 
 def _launcher(run: Run) -> Launcher:
+    """The script's own, also against a rule that `triage check` tells; another one becomes torchrun."""
     if run.command.wrapper("uv") is not None:
         return Launcher.UV
+    if run.started.launcher is Starter.TORCHRUN:
+        return Launcher.PYTHON if run.started.module else Launcher.TORCHRUN
     contained = run.command.container is not None or _pyxis(run) is not None
     return Launcher.PYTHON if contained or run.command.activated else Launcher.UV
 
