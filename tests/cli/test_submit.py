@@ -66,32 +66,33 @@ def submit(capsys: Capture, *words: str, scheduler: str = "local") -> tuple[int,
 
 def test_job_runs_with_its_arguments_and_all_is_kept_beside_its_logs(run: Path, capsys: Capture) -> None:
     code, told = submit(capsys, "run.sbatch", "--", "--lr", "a b")
-    assert (code, told["outcome"], told["job_id"]) == (0, "submitted", "1")
+    assert (code, told["outcome"], told["job_id"]) == (0, "submitted", "100000")
     kept = Path(told["record_path"]).parent
     assert kept.parent == run / "logs" / ".triage"
     assert (kept / "run.sbatch").read_text() == SCRIPT
     assert json.loads((kept / "submission.json").read_text()) == told["record"]
     assert told["record"]["arguments"] == ["--lr", "a b"]
-    assert told["log"] == str(run / "logs" / "demo-1.out")
+    assert told["log"] == str(run / "logs" / "demo-100000.out")
     assert list((run.parent / "state" / "submissions").iterdir()) == []
 
 
 def test_job_is_remembered_for_those_who_watch_it(run: Path, capsys: Capture) -> None:
     _, told = submit(capsys, "run.sbatch")
     (known,) = all_known(Database(str(run.parent / "state")))
-    assert (str(known.job), known.origin, known.token) == ("1", "submit", told["record"]["token"])
+    assert (str(known.job), known.origin, known.token) == ("100000", "submit", told["record"]["token"])
     assert (known.name, known.output) == ("demo", told["log"])
 
 
 @pytest.mark.parametrize(
-    ("output", "log"), [("o-%x-%j", "o-run.sbatch-1"), ("o-%j-%N", "o-%j-%N"), ("o-%5j%%", "o-00001%")]
+    ("output", "log"),
+    [("o-%x-%j", "o-run.sbatch-100000"), ("o-%j-%N", "o-%j-%N"), ("o-%8j%%", "o-00100000%")],
 )
 def test_log_is_named_as_far_as_it_is_known(run: Path, capsys: Capture, output: str, log: str) -> None:
     (run / "run.sbatch").write_text(f"#!/bin/bash\n#SBATCH --output={output} --error=e-%j\ntrue\n")
     _, told = submit(capsys, "run.sbatch")
     assert told["log"] == str(run / log)
     (known,) = all_known(Database(str(run.parent / "state")))
-    assert (known.output, known.error) == (told["log"], str(run / "e-1"))
+    assert (known.output, known.error) == (told["log"], str(run / "e-100000"))
 
 
 def test_store_that_cannot_be_used_loses_no_job(run: Path, capsys: Capture) -> None:
@@ -99,18 +100,18 @@ def test_store_that_cannot_be_used_loses_no_job(run: Path, capsys: Capture) -> N
     (run.parent / "state" / "triage.sqlite").write_text("no database" * 100)
     assert main(["submit", "run.sbatch", "--scheduler", "local"]) == 0
     told = capsys.readouterr()
-    assert told.out.startswith("submitted job 1\n")
+    assert told.out.startswith("submitted job 100000\n")
     assert "not in the store" in told.err
 
 
 def test_watch_follows_the_job_to_its_end(run: Path, capsys: Capture) -> None:
     (run / "run.sbatch").write_text(SCRIPT + "exit 3\n")
     assert main(["submit", "run.sbatch", "--scheduler", "local", "--watch"]) in (10, 11)
-    assert capsys.readouterr().out.startswith("submitted job 1\n")
+    assert capsys.readouterr().out.startswith("submitted job 100000\n")
 
 
 def test_same_command_twice_is_two_jobs(run: Path, capsys: Capture) -> None:
-    assert [submit(capsys, "run.sbatch")[1]["job_id"] for _ in range(2)] == ["1", "2"]
+    assert [submit(capsys, "run.sbatch")[1]["job_id"] for _ in range(2)] == ["100000", "100001"]
     assert len(jobs(run.parent)) == 2
 
 
@@ -137,8 +138,8 @@ def test_calls_at_the_same_time_take_each_other_for_no_interrupted_ones(run: Pat
 def test_text_names_the_job_first(run: Path, capsys: Capture) -> None:
     assert main(["submit", "run.sbatch", "--scheduler", "local"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("submitted job 1\n")
-    assert f"  log     {run}/logs/demo-1.out\n" in out
+    assert out.startswith("submitted job 100000\n")
+    assert f"  log     {run}/logs/demo-100000.out\n" in out
 
 
 def test_dry_run_does_nothing_and_shows_the_command(run: Path, capsys: Capture) -> None:
@@ -273,7 +274,7 @@ def test_job_of_a_killed_call_is_found_by_resume_from_anywhere(
     monkeypatch.chdir("/")
     code = main(["submit", "--resume", "--format", "json"])
     told = json.loads(capsys.readouterr().out)
-    assert (code, told["outcome"], told["job_id"]) == (0, "found", "1")
+    assert (code, told["outcome"], told["job_id"]) == (0, "found", "100000")
     assert main(["submit", "--resume"]) == 0
     assert "nothing is open" in capsys.readouterr().err
     assert len(jobs(run.parent)) == 1

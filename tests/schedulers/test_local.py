@@ -13,6 +13,7 @@ from triage.core.events.ranges import expand_hosts
 from triage.core.jobs.identity import JobId
 from triage.core.jobs.state import Phase, State
 from triage.core.jobs.submission import Accepted, Refused
+from triage.files.layout import source_of
 from triage.schedulers.interface import Request, Scheduler
 from triage.schedulers.local.client import Local
 from triage.schedulers.local.nodes import host_list, is_loopback_name, node_names
@@ -216,6 +217,11 @@ def test_a_submission_killed_half_way_is_not_found_and_takes_no_number(local: Lo
     assert job.number > half.number
     assert local.find("t" * 16, 0).found == (job,)
     wait(local, job)
+
+
+def test_the_first_job_is_known_from_a_logs_name(local: Local) -> None:
+    number = new_job(local.root).number
+    assert source_of(f"logs/toy-{number}.log").job == str(number)
 
 
 def test_cancel_before_the_script_starts_is_kept(local: Local) -> None:

@@ -13,6 +13,9 @@ from triage.core.folders import state_folder
 from triage.core.values import dataclass
 from triage.errors import SchedulerError, StoreError
 
+_FIRST = 100_000
+"""The first job's number: five digits and more are known as a job's in a file's name (`train-100000.out`)."""
+
 
 def root_folder(environment: Mapping[str, str]) -> Path:
     """`$TRIAGE_LOCAL_ROOT`, else in the tool's state folder."""
@@ -91,7 +94,8 @@ def new_job(root: Path) -> JobFolder:
     """The next number; making the folder is what claims it."""
     try:
         root.mkdir(parents=True, exist_ok=True)
-        number = max((job.number for job in all_jobs(root)), default=0) + 1
+        number = max((job.number + 1 for job in all_jobs(root)), default=0)
+        number = max(_FIRST, number)
         while True:
             try:
                 (root / str(number)).mkdir()
