@@ -42,5 +42,9 @@ class RefusedError(SchedulerError):
         super().__init__(message, transient=False)
 
 
+class AbsentError(RefusedError):
+    """There is no scheduler on this machine that could take the job."""
+
+
 class StoreError(TriageError):
     """The store cannot be used."""

@@ -83,6 +83,30 @@ def test_job_is_remembered_for_those_who_watch_it(run: Path, capsys: Capture) ->
     assert (known.name, known.output) == ("demo", told["log"])
 
 
+def test_job_is_watched_and_explained_where_it_was_submitted(run: Path, capsys: Capture) -> None:
+    submit(capsys, "run.sbatch")
+    assert main(["watch", "1", "--plain"]) == 0
+    assert "job 1 completed" in capsys.readouterr().out
+    assert main(["explain", "1"]) == 0
+
+
+@pytest.mark.usefixtures("run")
+def test_jobs_of_two_schedulers_are_not_watched_in_one_call(capsys: Capture) -> None:
+    submit(capsys, "run.sbatch")
+    assert main(["watch", "1", "2"]) == 2
+    assert "in two calls" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize("words", [["watch", "1"], ["explain", "1"], ["submit", "--no-check", "run.sbatch"]])
+def test_slurm_that_is_not_here_is_one_sentence_and_one_code_at_once(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert main(words) == 4
+    assert "run this where Slurm's commands are installed" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("output", "log"),
     [("o-%x-%j", "o-run.sbatch-100000"), ("o-%j-%N", "o-%j-%N"), ("o-%8j%%", "o-00100000%")],
@@ -218,7 +242,7 @@ def test_without_slurm_it_says_where_to_go(
     run: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    assert main(["submit", "run.sbatch"]) == 5
+    assert main(["submit", "run.sbatch"]) == 4
     assert "no `sbatch` here" in capsys.readouterr().err
     assert list((run.parent / "state" / "submissions").iterdir()) == []
 

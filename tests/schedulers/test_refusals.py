@@ -152,7 +152,19 @@ def test_success_without_an_id_is_no_success_and_not_repeated() -> None:
 def test_a_missing_sbatch_is_told_as_such(answer: Answer) -> None:
     outcome = submission(answer)
     assert isinstance(outcome, Refused)
+    assert outcome.absent
     assert "no `sbatch` here" in outcome.sentence
+
+
+def test_slurm_without_a_configuration_is_absent_and_a_wrong_partition_is_not() -> None:
+    answer = Answer(1, "", "sbatch: fatal: Could not establish a configuration source")
+    wrong = Answer(1, "", "sbatch: error: Invalid partition name specified")
+    assert [
+        outcome.absent for outcome in map(submission, (answer, wrong)) if isinstance(outcome, Refused)
+    ] == [
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,17 @@ def test_a_job_that_submit_remembered_is_found_and_keeps_its_result(stage: Stage
     assert one.loop.watchers[JOB].options.artifacts == ("m.json",)
 
 
+def test_a_job_of_another_scheduler_with_the_same_id_is_not_taken_for_this_one(stage: Stage) -> None:
+    database = stage.database()
+    local = remember(database, NewJob(JOB, "submit", stage.cluster.now, scheduler="local"))
+    set_watched(database, local, True)
+    one = daemon(stage)
+    turns(one, 5)
+    assert one.loop.watchers == {}
+    other = remember(database, NewJob(JOB, "daemon", stage.cluster.now, scheduler="slurm"))
+    assert other != local
+
+
 def test_an_ended_job_that_the_queue_still_lists_is_let_be_until_its_id_is_submitted_again(
     stage: Stage,
 ) -> None:

@@ -6,6 +6,7 @@ from enum import IntEnum
 
 from triage.core.cause.verdict import Verdict
 from triage.errors import (
+    AbsentError,
     ConfigError,
     InputError,
     RefusedError,
@@ -27,7 +28,7 @@ class ExitCode(IntEnum):
     NO_INPUT = 3
     """No readable input, or the job was not found."""
     NO_SCHEDULER = 4
-    """The scheduler or its accounting did not answer."""
+    """The scheduler or its accounting did not answer, or is not configured on this machine."""
     REFUSED = 5
     """Refused by the preflight or by the scheduler."""
     NO_STORE = 6
@@ -49,6 +50,7 @@ _BY_ERROR: tuple[tuple[type[TriageError], ExitCode], ...] = (
     (ConfigError, ExitCode.USAGE),
     (RuleError, ExitCode.USAGE),
     (InputError, ExitCode.NO_INPUT),
+    (AbsentError, ExitCode.NO_SCHEDULER),
     (RefusedError, ExitCode.REFUSED),
     (SchedulerError, ExitCode.NO_SCHEDULER),
     (StoreError, ExitCode.NO_STORE),

@@ -54,7 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--record", metavar="FILE", help="what is known of the job beside its logs: a triage-JOBID.json"
     )
     parser.add_argument(
-        "--scheduler", choices=("slurm", "local"), default="slurm", help="whom to ask about a job id"
+        "--scheduler",
+        choices=("slurm", "local"),
+        help="whom to ask about a job id (default: the one it was submitted to)",
     )
     parser.add_argument("--job", metavar="ID", help="explain this job where the logs hold several")
     parser.add_argument(

@@ -108,6 +108,8 @@ def first_sight(world: World, loop: Loop, sleep: Callable[[float], None]) -> Non
         answers = ask(world.scheduler, questions, world.clock)
         if answers.failure is not None and not answers.failure.transient:
             raise answers.failure
+        for job in [job for job, answer in answers.jobs.items() if not answer.status.answered]:
+            _fail_for_good(world, job)
         unknown = [job for job, answer in answers.jobs.items() if _is_unknown(answer)]
         if not unknown or turn == _TRIES - 1:
             break
@@ -119,6 +121,15 @@ def first_sight(world: World, loop: Loop, sleep: Callable[[float], None]) -> Non
             " check the number, and name the cluster (`18;CLUSTER`) if it is another one"
         )
     loop.take(answers, world.clock())
+
+
+def _fail_for_good(world: World, job: JobId) -> None:
+    """A status does not tell why nobody answered: asked for details, a scheduler that will never answer says so."""
+    try:
+        world.scheduler.details(job)
+    except SchedulerError as error:
+        if not error.transient:
+            raise
 
 
 def _is_unknown(answer: Answer) -> bool:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 
-from triage.cli.state import open_store
+from triage.cli.state import open_store, scheduler_of
 from triage.core.cause.record import Record, read_record
 from triage.core.jobs.cancel import Stage
 from triage.core.jobs.identity import JobId, parse_job
@@ -40,10 +40,10 @@ def named_job(words: list[str]) -> JobId | None:
     return parse_job(words[0])
 
 
-def find(job: JobId, environment: Mapping[str, str], scheduler: str) -> Found:
+def find(job: JobId, environment: Mapping[str, str], scheduler: str | None) -> Found:
     """Asks the scheduler, accounting and the store. Raises InputError for a job that nobody knows, SchedulerError where
     nobody answers."""
-    client = connect(scheduler, environment)
+    client = connect(scheduler_of(job, environment, scheduler), environment)
     known, action = _stored(job, environment)
     status, details, failure = _asked(client, job)
     if details is None and known is None:

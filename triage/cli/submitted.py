@@ -75,6 +75,7 @@ def _remember(record: Record, job: JobId) -> list[str]:
     new = NewJob(
         job, "submit", time.time(), os.getuid(), record.submitted, record.name, record.folder, record.script, log,
         error, record.token, {"artifacts": list(record.artifacts)} if record.artifacts else {},
+        record.scheduler,
     )  # fmt: skip
     try:
         database = open_store(os.environ)

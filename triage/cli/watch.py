@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser)
     parser.add_argument("--format", choices=("text", "json"), default="text", help="json: one event a line")
     parser.add_argument("--plain", action="store_true", help="dated lines on a terminal too, no live view")
-    parser.add_argument("--scheduler", choices=("slurm", "local"), default="slurm", help="default: slurm")
+    parser.add_argument(
+        "--scheduler", choices=("slurm", "local"), help="default: the one the job was submitted to"
+    )
     parser.add_argument(
         "--give-up", type=_seconds, default=3600.0, metavar="TIME", help="exit with 4 when the scheduler has not answered for so long (default: 1h)"
     )  # fmt: skip
@@ -93,6 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     import os
 
     from triage.cli.following import follow_jobs, teller
+    from triage.cli.state import scheduler_of
     from triage.core.jobs.identity import parse_job
 
     jobs = []
@@ -102,12 +105,16 @@ def run(arguments: argparse.Namespace) -> int:
             raise UsageError(f"{text!r} is no job id: write 18, 18_3 for a task of an array, or 18;CLUSTER")
         jobs.append(job)
     options = options_from(arguments)
+    schedulers = {scheduler_of(job, os.environ, arguments.scheduler) for job in jobs}
+    if len(schedulers) > 1:
+        raise UsageError("some of these jobs run on Slurm and some without it: watch them in two calls")
+    (scheduler,) = schedulers
     if arguments.format == "text" and not arguments.plain and sys.stdout.isatty():
         from triage.cli.screen import follow_on_screen
 
-        return follow_on_screen(os.environ, arguments.scheduler, jobs, options, arguments.give_up)
+        return follow_on_screen(os.environ, scheduler, jobs, options, arguments.give_up)
     tell = teller(arguments.format, sys.stdout)
-    return follow_jobs(os.environ, arguments.scheduler, jobs, options, tell, arguments.give_up)
+    return follow_jobs(os.environ, scheduler, jobs, options, tell, arguments.give_up)
 
 
 def _signal(name: str | None) -> str | None:

@@ -34,7 +34,7 @@ from triage.core.jobs.submission import (
     decide,
 )
 from triage.core.values import dataclass
-from triage.errors import RefusedError, SchedulerError, StoreError
+from triage.errors import AbsentError, RefusedError, SchedulerError, StoreError
 from triage.schedulers.interface import Request, Scheduler
 
 _OUTCOMES: Mapping[str, type[Refused] | type[NotSent] | type[Lost]] = {
@@ -177,7 +177,7 @@ def _until_turned_away(
                 return action
             case GiveUp(sentence):
                 if action.refused:
-                    raise RefusedError(sentence)
+                    raise AbsentError(sentence) if _is_absent(journal.steps[-1]) else RefusedError(sentence)
                 raise SchedulerError(sentence, transient=not action.uncertain)
             case Look(at):
                 _look(scheduler, request, journal, max(0.0, at - clock()), sleep)
@@ -194,6 +194,10 @@ def _until_turned_away(
                     return None
             case _:
                 assert_never(action)
+
+
+def _is_absent(step: Step) -> bool:
+    return isinstance(step, Tried) and isinstance(step.outcome, Refused) and step.outcome.absent
 
 
 def _step(step: Step) -> dict[str, Any]:

@@ -33,6 +33,8 @@ class NewJob:
     token: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     """How to watch it: `artifacts`, `when`, `min_age` ..., as `triage watch` names them."""
+    scheduler: str | None = None
+    """Whose job it is, `slurm` or `local`; each counts from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ class KnownJob:
     seen: float | None
     said: str | None
     """The last thing told about it."""
+    scheduler: str | None
+    """`None` where it is not known yet."""
 
 
 def remember(database: Database, new: NewJob) -> int:
@@ -78,18 +82,18 @@ def remember(database: Database, new: NewJob) -> int:
             known = _known(row)
             db.execute(
                 "UPDATE jobs SET uid = ?, submitted = ?, name = ?, folder = ?, script = ?, output = ?, error = ?,"
-                " token = ?, options = ? WHERE number = ?",
+                " token = ?, options = ?, scheduler = ? WHERE number = ?",
                 (_or(known.uid, new.uid), _or(known.submitted, new.submitted), new.name or known.name,
                  new.folder or known.folder, new.script or known.script, new.output or known.output,
                  new.error or known.error, _or(known.token, new.token),
-                 json.dumps({**known.options, **new.options}), known.number),
+                 json.dumps({**known.options, **new.options}), _or(known.scheduler, new.scheduler), known.number),
             )  # fmt: skip
             return known.number
         cursor = db.execute(
             "INSERT INTO jobs (cluster, job, uid, submitted, added, origin, name, folder, script, output, error, token,"
-            " options) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " options, scheduler) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (*_key(new.job), new.uid, new.submitted, new.added, new.origin, new.name, new.folder, new.script,
-             new.output, new.error, new.token, json.dumps(dict(new.options))),
+             new.output, new.error, new.token, json.dumps(dict(new.options)), new.scheduler),
         )  # fmt: skip
         assert cursor.lastrowid is not None
         return cursor.lastrowid
@@ -176,7 +180,9 @@ def _or(known: Any, new: Any) -> Any:
 
 
 def _is_another(row: sqlite3.Row, new: NewJob) -> bool:
-    """The known one has ended and this one was submitted later: the site has given the id out again."""
+    """Another scheduler's; or the known one has ended and this one was submitted later: the id was given out again."""
+    if None not in (row["scheduler"], new.scheduler) and row["scheduler"] != new.scheduler:
+        return True
     return row["ended"] is not None and new.submitted is not None and new.submitted > row["ended"]
 
 
@@ -189,4 +195,5 @@ def _known(row: sqlite3.Row) -> KnownJob:
         row["number"], job, row["origin"], row["added"], row["uid"], row["submitted"], row["name"], row["folder"],
         row["script"], row["output"], row["error"], row["token"], json.loads(row["options"]), bool(row["watched"]),
         bool(row["held"]), row["ended"], row["outcome"], row["exit_code"], row["state"], row["seen"], row["said"],
+        row["scheduler"],
     )  # fmt: skip

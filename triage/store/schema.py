@@ -79,4 +79,7 @@ MIGRATIONS: tuple[str, ...] = (
         address TEXT
     );
     """,
+    """
+    ALTER TABLE jobs ADD COLUMN scheduler TEXT;
+    """,
 )

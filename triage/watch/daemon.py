@@ -107,7 +107,9 @@ class Daemon:
 
     def _take_up(self) -> None:
         """Jobs that were added, also by other processes; and those that were forgotten."""
-        known = {job.job: job for job in all_jobs(self.world.database, watched=True)}
+        own = (None, self.world.scheduler.name)
+        watched = all_jobs(self.world.database, watched=True)
+        known = {job.job: job for job in watched if job.scheduler in own}
         for job, row in known.items():
             if job not in self.loop.watchers:
                 self.loop.add(Watcher(self.world, job, options_of(row.options), "daemon"))
@@ -132,7 +134,9 @@ class Daemon:
                         continue
                 if self._matches(job):
                     options = {**self.options.as_json(), **own}
-                    new = NewJob(job, "daemon", now, submitted=again, options=options)
+                    new = NewJob(
+                        job, "daemon", now, submitted=again, options=options, scheduler=world.scheduler.name
+                    )
                     set_watched(world.database, remember(world.database, new), True)
         except SchedulerError as error:
             self._tell("scheduler", f"your jobs cannot be listed for now: {error}")

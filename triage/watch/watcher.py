@@ -166,6 +166,7 @@ class Watcher:
         number = remember(self.world.database, NewJob(
             self.job, self.origin, now, details.uid, first, details.name, details.folder, details.script, details.output,
             details.error, None, self.options.as_json(),
+            self.world.scheduler.name,
         ))  # fmt: skip
         if self.known is None or self.known.number != number:
             self.known = get_job(self.world.database, number)

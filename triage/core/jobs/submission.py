@@ -26,6 +26,8 @@ class Refused:
 
     sentence: str
     """What to change."""
+    absent: bool = False
+    """Nobody was asked: this machine has no scheduler."""
 
 
 @dataclass(frozen=True, slots=True)

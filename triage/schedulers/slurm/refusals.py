@@ -23,6 +23,7 @@ class Refusal:
     advice: str
 
 
+_NOT_CONFIGURED = "Could not establish a configuration source"
 REFUSALS: tuple[Refusal, ...] = tuple(Refusal(*row) for row in (
     ("Invalid partition name specified", "the partition does not exist: `sinfo -o %R` lists them; change --partition"),
     ("No partition specified or system default partition", "the site has no default partition: add --partition"),
@@ -64,7 +65,7 @@ REFUSALS: tuple[Refusal, ...] = tuple(Refusal(*row) for row in (
     ("invalid option --", "sbatch does not know this option: take it out (`sbatch --help` lists all)"),
     ("requires an argument", "an option of sbatch lacks its value: write `--option=VALUE`"),
     ("is ambiguous", "an option of sbatch is shortened too far: write its full name"),
-    ("Could not establish a configuration source", "Slurm is not configured on this machine: run this on a login node, or set SLURM_CONF"),
+    (_NOT_CONFIGURED, "Slurm is not configured on this machine: run this on a login node, or set SLURM_CONF"),
     ("No cluster", "the cluster does not exist: `sacctmgr list clusters` lists them; change --clusters"),
 ))  # fmt: skip
 """Permanent: asking again changes nothing."""
@@ -97,7 +98,7 @@ def submission(answer: Answer) -> Outcome:
     if job is not None:
         return Accepted(job)
     if answer.missing or answer.code == _NOT_FOUND:
-        return Refused(_MISSING.format(program="sbatch"))
+        return Refused(_MISSING.format(program="sbatch"), absent=True)
     said = quote(answer.err or answer.out)
     if answer.timed_out or answer.cut or answer.code in (None, 124, 137, -9, -15):
         return Lost(f"sbatch did not answer in time{said}")
@@ -108,7 +109,7 @@ def submission(answer: Answer) -> Outcome:
         return Lost(f"Slurm's answer was lost{said}")
     refused = _advice(text)
     if refused is not None:
-        return Refused(f"{refused}{said}")
+        return Refused(f"{refused}{said}", absent=_NOT_CONFIGURED in text)
     if any(item in text for item in _NOT_SENT):
         return NotSent(f"Slurm does not take jobs now{said}")
     return Refused(f"sbatch refused the job{said}")
