@@ -56,6 +56,22 @@ SAME = [
     "false || OUT=or; true && OUT=$OUT-and",
     'A=(); OUT=x"${A[@]}"y${#A[@]}',
     "OUT=~+x; OUT='~'",
+    'A=(a "b c"); set -- "${A[*]}" "x${A[*]}y"; OUT="$#:$1:$2"',
+    'f() { set -- "$*" "${*}"; OUT="$#:$1"; }; f a "b c"',
+    'A=(a "b c"); eval "set -- ${A[*]@Q}"; OUT="$#:$2"',
+    'A=(); set -- "${A[*]}"; OUT=$#',
+    'A=(1 2); IFS=,; B="${A[*]}"; C=${A[*]}; unset IFS; OUT="$B:$C"',
+    "IFS=',' read -r A B <<< '2,4'; OUT=$A:$B",
+    "IFS=: read -r A B <<< 'a:b:c'; OUT=$A-$B",
+    "IFS=, read -r A B C <<< 'x,,z,'; OUT=$A-$B-$C",
+    "IFS=, read -r A <<< 'a,b,'; OUT=$A",
+    'IFS=, read -ra A <<< 2,4,; OUT="${#A[@]}${A[1]}"',
+    'OLD=$IFS; IFS=,; read -r A B <<< 2,4; IFS=$OLD; C="x y"; set -- $C; OUT=$A:$B:$#',
+    'IFS=,; P=($(echo 2,4)); unset IFS; OUT="${P[0]}:${P[1]}"',
+    'IFS=,; A=",a,,b c,"; set -- $A x$A; OUT="$#:$1:$2:$3:$4:$5:$6"',
+    'IFS=; A="a b"; set -- $A; OUT=$#',
+    "IFS= read -r OUT <<< ' a  b '",
+    "read -r A B <<< '  a   b  c  '; OUT=$A:$B",
 ]
 """Scripts of builtins alone, with their answer in OUT: bash is the oracle."""
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from triage.core.script.holes import Holes, flat, known
+from triage.core.script.splitting import read_values, split
 from triage.core.script.state import Field, State
 
 _ACTIVATES = re.compile(
@@ -42,8 +43,8 @@ def declare(name: str, words: Sequence[Field], state: State) -> None:
         state.opaque = True
 
 
-def read(words: Sequence[Field], state: State, holes: Holes) -> None:
-    """`read -r -d '' CMD <<EOF`: the first name gets the text, the others what is not known."""
+def read(words: Sequence[Field], state: State, holes: Holes, marks: str | None) -> None:
+    """`read -r -d '' CMD <<EOF`, `IFS=, read A B <<< "$X"`: what is read, cut at the characters of IFS."""
     names, position, delimiter, arrays = [], 0, "\n", False
     while position < len(words):
         text = words[position].text
@@ -59,18 +60,16 @@ def read(words: Sequence[Field], state: State, holes: Holes) -> None:
         position += 1
     given = state.input
     text = given.partition("\n")[0] if delimiter == "\n" else given
-    pieces: tuple[str, ...] = tuple(text.split()) if given else ()
-    for index, name in enumerate(names):
-        if not given:
-            state.assign(name.text, holes.unknown("it is read from a file or program"), name.line)
-        elif arrays:
-            state.assign(name.text, pieces, name.line)
-        elif index == len(names) - 1 and index == 0:
-            state.assign(name.text, text.strip(), name.line)
-        elif index == len(names) - 1:
-            state.assign(name.text, " ".join(pieces[index:]), name.line)
+    if not given or marks is None:
+        values = [holes.unknown("it is read from a file or program" if not given else "IFS is not known")]
+        values *= len(names)
+    else:
+        values = read_values(text, marks, len(names), holes)
+    for name, value in zip(names, values, strict=False):
+        if arrays and given and marks is not None:
+            state.assign(name.text, tuple(split(text, marks)), name.line)
         else:
-            state.assign(name.text, pieces[index] if index < len(pieces) else "", name.line)
+            state.assign(name.text, value, name.line)
 
 
 def read_lines(words: Sequence[Field], state: State, holes: Holes) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from triage.core.script import patterns
 from triage.core.script.arithmetic import arithmetic, number
 from triage.core.script.holes import FIRST_HOST, HOSTS, Holes, Value, elements, flat, known, symbols
 from triage.core.script.limits import VALUE, Budget
+from triage.core.script.splitting import DEFAULT, cuts, ends_empty, separators
 from triage.core.script.state import Field, State
 from triage.core.script.tree import Part, Word
 from triage.core.script.words import Lines, read_word
@@ -18,6 +19,7 @@ _PARAMETER = re.compile(
 )
 _OPERATOR = re.compile(r":?[-=+?]|##?|%%?|//?|\^\^?|,,?|:|@", re.DOTALL)
 _RANGE = re.compile(r"(.*?)\{(-?\d{1,6})\.\.(-?\d{1,6})\}(.*)", re.DOTALL)
+_PLAIN = re.compile(r"\w*")
 _MOST_RANGE = 256
 _SINGLE = frozenset({HOSTS})
 """Symbols that stand for several words; all others are one."""
@@ -52,8 +54,13 @@ class Expander:
         pieces = []
         for part in word:
             values, _ = self._part(part, state)
-            pieces.append(" ".join(values))
+            pieces.append((self._joint(state) if _is_joined(part) else " ").join(values))
         return self.bounded("".join(pieces))
+
+    def _joint(self, state: State) -> str:
+        """What stands between the elements of `"${A[*]}"`."""
+        marks = separators(state.variables.get("IFS"))
+        return self.holes.unknown("IFS is not known") if marks is None else marks[:1]
 
     def bounded(self, text: str) -> str:
         self.budget.spend(len(text) + 1)
@@ -63,6 +70,7 @@ class Expander:
         found: list[Field] = []
         current: str | None = None
         quoted, line = False, word[0].line if word else 0
+        marks = separators(state.variables.get("IFS"))
         lists = len(word) == 1 and word[0].kind == "parameter" and word[0].text.endswith(("[@]", "@"))
         """`"${A[@]}"`: quoted, and yet any number of words."""
 
@@ -76,6 +84,7 @@ class Expander:
         for part in word:
             values, source = self._part(part, state)
             if part.quoted:
+                values = (self._joint(state).join(values),) if _is_joined(part) else values
                 for index, value in enumerate(values):
                     if index:
                         finish()
@@ -88,19 +97,22 @@ class Expander:
                 if part.kind == "text":
                     current = (current or "") + value
                     continue
-                pieces = value.split()
-                if value[:1].isspace():
-                    finish()
-                for place, piece in enumerate(pieces):
-                    if place:
+                for piece, mark in self._cut(value, marks):
+                    if piece:
+                        line = source if current is None else line
+                        current = (current or "") + piece
+                    if mark:
+                        current = "" if current is None and ends_empty(mark, marks or "") else current
                         finish()
-                    line = source if current is None else line
-                    current = (current or "") + piece
-                if value[-1:].isspace():
-                    finish()
             line = line if current is not None else part.line
         finish()
         return self._ranges(found)
+
+    def _cut(self, text: str, marks: str | None) -> Iterable[tuple[str, str]]:
+        """An unquoted value at the separators of IFS."""
+        if marks is not None:
+            return cuts(text, marks)
+        return ((text if _PLAIN.fullmatch(text) else self.holes.unknown("IFS is not known"), ""),)
 
     def _many(self, text: str) -> bool:
         marks = symbols(text)
@@ -174,6 +186,8 @@ class Expander:
             return state.variables[name]
         if name in state.removed:
             return ""
+        if name == "IFS":
+            return DEFAULT
         if name == "PWD":
             return state.directory or self.outside("SLURM_SUBMIT_DIR")
         if name in ("@", "*") or name.isdigit():
@@ -296,7 +310,9 @@ class Expander:
         return (result,)
 
     def _changed(self, text: str, operator: str, argument: str, state: State, line: int) -> str:
-        """`${X%p}`, `${X/p/r}`, `${X^^}`, `${X:1:2}` of a known text."""
+        """`${X%p}`, `${X/p/r}`, `${X^^}`, `${X:1:2}` of a known text; `${X@Q}` of any."""
+        if operator == "@" and argument == "Q":
+            return "'{}'".format(text.replace("'", "'\\''"))
         if not known(text):
             return self.holes.unknown(self.holes.reason(text))
         self.budget.spend(len(text) + 1)
@@ -314,7 +330,7 @@ class Expander:
         elif operator == ":":
             result = self._slice(text, argument, state, line)
         elif operator == "@":
-            result = text if argument in ("Q", "E") else None
+            result = text if argument == "E" and "\\" not in text else None
         return self.holes.unknown("an expansion that is not understood") if result is None else result
 
     def _replaced(self, text: str, argument: str, state: State, line: int, *, every: bool) -> str | None:
@@ -335,6 +351,12 @@ class Expander:
             return None
         start = max(0, len(text) + start) if start < 0 else start
         return text[start:] if length is None else text[start : start + length if length >= 0 else length]
+
+
+def _is_joined(part: Part) -> bool:
+    """`$*`, `${A[*]}`, `${A[*]@Q}`: one text of all elements where nothing is split."""
+    match = _PARAMETER.match(part.text) if part.kind == "parameter" else None
+    return match is not None and match[1] != "#" and "*" in (match[2], match[3])
 
 
 def read_argument(text: str, line: int) -> Word:

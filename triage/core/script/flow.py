@@ -267,6 +267,8 @@ class Flow:
         return self.widened(node.body, state, node.line)
 
     def loop(self, node: tree.While, state: State) -> str:
+        if "\n" in state.input.strip("\n"):
+            state.input = self.holes.unknown("every turn of the loop reads another line")
         self.block(node.condition, state)
         if self.status is False:
             self.status = True

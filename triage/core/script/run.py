@@ -17,6 +17,7 @@ from triage.core.script.holes import FIRST_HOST, OWN_HOST, Array, Table, Value, 
 from triage.core.script.limits import LAUNCHES, WORDS, WRAPPERS
 from triage.core.script.outputs import Asked, output
 from triage.core.script.slurm_options import Option
+from triage.core.script.splitting import separators
 from triage.core.script.state import Field, State
 from triage.core.script.wrappers import Wrapper, peel
 
@@ -171,7 +172,7 @@ def command(flow: Flow, fields: Sequence[Field], state: State, prefix: dict[str,
     if name in builtins.ENDS:
         state.dead = name
         return ""
-    if (result := _builtin(flow, name, arguments, state, line)) is not None:
+    if (result := _builtin(flow, name, arguments, state, prefix, line)) is not None:
         return result
     peeled = peel(fields) if len(flow.wrappers) < WRAPPERS else None
     if peeled is not None:
@@ -181,14 +182,23 @@ def command(flow: Flow, fields: Sequence[Field], state: State, prefix: dict[str,
     return _record(flow, fields, state, prefix, line)
 
 
-def _builtin(flow: Flow, name: str, arguments: Sequence[Field], state: State, line: int) -> str | None:
+def _builtin(
+    flow: Flow,
+    name: str,
+    arguments: Sequence[Field],
+    state: State,
+    prefix: dict[str, Variable],
+    line: int,
+) -> str | None:
     """Follows a builtin; `None` where it is none."""
     flow.status = True
     match name:
         case "export" | "declare" | "local" | "readonly" | "typeset":
             builtins.declare(name, arguments, state)
         case "read":
-            builtins.read(arguments, state, flow.holes)
+            given = prefix.get("IFS")
+            marks = separators(given.text if given is not None else state.variables.get("IFS"))
+            builtins.read(arguments, state, flow.holes, marks)
             flow.status = None
         case "mapfile" | "readarray":
             builtins.read_lines(arguments, state, flow.holes)
