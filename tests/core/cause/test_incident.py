@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import random
+import re
 
 from triage.core.cause.clock import UNKNOWN, Bounds
-from triage.core.cause.incident import Incident, Occurrence, fingerprint, group
+from triage.core.cause.incident import Incident, Occurrence, fingerprint, group, masked
 from triage.core.cause.where import Where
 from triage.core.events.model import Exit, Frame, Link, Span, Trace
 from triage.core.rules.model import On, Role, Rule
@@ -106,3 +108,29 @@ def test_ranks_that_are_not_known_count_together_as_one() -> None:
     found = only(raised(None), raised(None, place=50), raised(4))
     assert found.count == 2
     assert found.ranks == {4}
+
+
+def test_a_text_remembered_by_its_digits_is_masked_as_by_itself() -> None:
+    rng = random.Random(7)
+    varying = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{8,}\b|\d+")
+    parts = (
+        "0x",
+        "0",
+        "7",
+        "12",
+        "abcdef",
+        "beefcafe",
+        "x",
+        "X1",
+        " ",
+        "-",
+        "_",
+        ".",
+        "\u0664",
+        "rank ",
+        "é",
+        "10x3",
+    )
+    for _ in range(3000):
+        text = "".join(rng.choices(parts, k=rng.choice((3, 9, 60, 400))))
+        assert masked(text) == varying.sub("#", text)[:200]

@@ -79,19 +79,25 @@ class Clock:
         self._turns = bool(days) and min(days) < NEW_YEAR and max(days) > 365 - NEW_YEAR
         """Whether stamps without a year stand on both sides of a New Year."""
         self._latest = (Interval(), UNKNOWN)
-        """What `bounds` answered last: an event's neighbours often share its time."""
+        self._dated: tuple[Stamp | None, float] = (None, 0.0)
+        """What `bounds` and `seconds` answered last: an event's neighbours often share its time."""
 
     def seconds(self, stamp: Stamp | None) -> float | None:
         if stamp is None or stamp.seconds is None or stamp.utc != self.utc:
             return None
         if stamp.has_year:
             return stamp.seconds
+        if self._dated[0] is not stamp:
+            self._dated = (stamp, self._with_year(stamp.seconds))
+        return self._dated[1]
+
+    def _with_year(self, seconds: float) -> float:
         if self.year is None:
-            return stamp.seconds + (365 * 86400 if self._turns and stamp.seconds < 183 * 86400 else 0)
-        usual = _in_year(stamp.seconds, self.year)
+            return seconds + (365 * 86400 if self._turns and seconds < 183 * 86400 else 0)
+        usual = _in_year(seconds, self.year)
         if self._apart(usual) < NEW_YEAR * 86400:
             return usual
-        others = (_in_year(stamp.seconds, year) for year in (self.year - 1, self.year + 1))
+        others = (_in_year(seconds, year) for year in (self.year - 1, self.year + 1))
         return min((usual, *others), key=self._apart)
 
     def _apart(self, seconds: float) -> float:

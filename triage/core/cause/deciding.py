@@ -41,10 +41,15 @@ def _believed(event: Event, candidates: Sequence[Candidate]) -> Sequence[Candida
     """Without rules that the event cannot mean, whatever its words."""
     if isinstance(event, Trace):
         return _raised(candidates, len(event.links) - 1)
-    if isinstance(event, Message) and _WARNING.search(event.text, 0, 400):
-        return [c for c in candidates if c.rule.role is Role.ADVICE]
-    if isinstance(event, Message) and _SLURM.search(event.text) and not _said_by_slurm(event):
-        return [c for c in candidates if not c.rule.scheduler]
+    if isinstance(event, Message):
+        if "Warning: " in event.text and _WARNING.search(event.text, 0, 400):
+            return [c for c in candidates if c.rule.role is Role.ADVICE]
+        if (
+            any(c.rule.scheduler for c in candidates)
+            and _SLURM.search(event.text)
+            and not _said_by_slurm(event)
+        ):
+            return [c for c in candidates if not c.rule.scheduler]
     return candidates
 
 

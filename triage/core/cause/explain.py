@@ -213,7 +213,7 @@ def _by_pid(captures: Mapping[str, str], source: Source, event: Event, world: Wo
     pid, node = captures.get("pid"), event.tags.node or source.node
     if pid is None and isinstance(event, Message) and (event.dialect == "kernel" or source.kind == "kernel"):
         pid = found[1] if (found := _PID.search(event.text)) else None
-    elif pid is None and isinstance(event, Message):
+    elif pid is None and isinstance(event, Message) and "received by PID " in event.text:
         pid = found[1] if (found := _RECEIVED.search(event.text)) else None
     if pid is None or not pid.isdigit():
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from triage.core.cause.clock import SKEW, Bounds
 from triage.core.cause.where import Where
@@ -108,8 +109,22 @@ def fingerprint(occurrence: Occurrence) -> str:
         if link.frames:
             inner = link.frames[-1]
             parts.append(f"{inner.file.rsplit('/', 1)[-1]}:{inner.function}")
-    parts.append(_VARYING.sub("#", occurrence.text)[:200])
+    parts.append(masked(occurrence.text))
     return "|".join(parts)
+
+
+_DIGITS = str.maketrans("023456789", "111111111")
+
+
+def masked(text: str) -> str:
+    """The beginning of a text, numbers taken out: which digits they have matters only where `0x` stands."""
+    return _masked(text if "0x" in text or len(text) > 1024 else text.translate(_DIGITS))
+
+
+@lru_cache(maxsize=1024)
+def _masked(text: str) -> str:
+    """Remembered, for the ranks of a job say the same with other numbers."""
+    return _VARYING.sub("#", text)[:200]
 
 
 def group(occurrences: Iterable[Occurrence]) -> list[Incident]:

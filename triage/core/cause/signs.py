@@ -44,7 +44,7 @@ class Elsewhere:
 
     def shows(self, kinds: Collection[str], time: float, source: int) -> bool:
         """Whether another source shows one of these kinds (not iterations) later."""
-        return any(
+        return bool(self._top) and any(
             other != source and latest > time for kind in kinds for other, latest in self._top.get(kind, ())
         )
 

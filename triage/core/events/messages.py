@@ -43,7 +43,7 @@ def message_of(group: Sequence[Record], source: int) -> Message:
         span=Span(source, first.offset, group[-1].end),
         tags=first.tags,
         when=at(first.stamp),
-        text="\n".join(record.text for record in group).rstrip(),
+        text=(first.text if len(group) == 1 else "\n".join([record.text for record in group])).rstrip(),
         level=first.level,
         dialect=first.dialect,
         origin=first.origin,

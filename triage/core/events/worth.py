@@ -29,9 +29,9 @@ class Worth:
         found: dict[str, set[int]] = {reader: set() for reader in self._words}
         search, readers = self._search
         for records in _pieces(stream):
-            starts = list(accumulate((len(r.text) + 1 for r in records), initial=0))
-            text = "\n".join([r.text for r in records])
-            hits = search.find_matches_as_indexes(text, overlapping=True)
+            texts = [r.text.encode("utf-8", "surrogatepass") for r in records]
+            starts = list(accumulate([len(text) + 1 for text in texts], initial=0))
+            hits = search.find_matches_as_indexes(b"\n".join(texts), overlapping=True)
             for after, which in {(bisect_right(starts, start), which) for which, start, _ in hits}:
                 for reader in readers[which]:
                     found[reader].add(records[after - 1].offset)
@@ -39,13 +39,13 @@ class Worth:
 
     @cached_property
     def _search(self) -> tuple[Any, list[list[str]]]:
-        from ahocorasick_rs import AhoCorasick
+        from ahocorasick_rs import BytesAhoCorasick
 
         readers: dict[str, list[str]] = {}
         for reader, words in self._words.items():
             for word in dict.fromkeys(words):
                 readers.setdefault(word, []).append(reader)
-        return AhoCorasick(list(readers)), list(readers.values())
+        return BytesAhoCorasick([word.encode() for word in readers]), list(readers.values())
 
 
 def _pieces(stream: Sequence[Record]) -> Iterator[Sequence[Record]]:

@@ -77,22 +77,27 @@ def decode_lines(data: bytes, base: int) -> list[Physical]:
 
 def _plain(data: bytes, base: int, out: list[Physical]) -> None:
     """The short path: ASCII, nothing to take out."""
-    lines = data.decode("ascii").split("\n")
+    whole = data.decode("ascii")
+    lines = whole.split("\n")
     if not lines[-1]:
         lines.pop()
+    glued = _has_glue(whole)
     add = out.append
     position = base
     for text in lines:
         end = position + len(text)
-        if (
-            end - position > LONGEST
-            or "error: " in text
-            or ("]" in text and ("%|" in text or "/s]" in text or "/s," in text or "s/it" in text))
-        ):
+        if end - position > LONGEST or (glued and _has_glue(text)):
             out.extend(_pieces(text.encode("ascii"), position))
         else:
             add(Physical(position, end, text))
         position = end + 1
+
+
+def _has_glue(text: str) -> bool:
+    """Whether it may hold what a progress bar was glued to."""
+    return "error: " in text or (
+        "]" in text and ("%|" in text or "/s]" in text or "/s," in text or "s/it" in text)
+    )
 
 
 def _any(data: bytes, base: int, out: list[Physical]) -> None:
