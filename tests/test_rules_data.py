@@ -21,6 +21,8 @@ from triage.core.rules.engine import Engine
 from triage.core.rules.lint import event_of, lint, shadowed
 from triage.core.rules.model import FALLBACK, On, Role, Rule
 from triage.core.rules.parse import parse
+from triage.core.rules.ruleset import RuleSet
+from triage.core.rules.template import fill
 from triage.files.rules import load, read_folder, shipped_folder
 
 SOURCES = read_folder(shipped_folder())
@@ -248,3 +250,13 @@ def test_every_rule_that_the_code_names_is_there() -> None:
     }
     assert {"hang/at-exit", "nccl/silent-rank"} <= named
     assert named <= {rule.id for rule in RULES.rules}
+
+
+@pytest.mark.parametrize("rule", RULES.rules, ids=lambda rule: rule.id)
+def test_the_first_step_does_without_a_node_and_a_job(rule: Rule) -> None:
+    if rule.role is not Role.ROOT:
+        return
+    engine = Engine(RuleSet((rule,)), timeout_s=5.0)
+    known = [m.captures for e in rule.matches for event in _events(e.text) for m in engine.match(event)]
+    for captures in known or [{}]:
+        assert fill(rule.next_steps[0], {**captures, "message": "", "exception": ""}), captures

@@ -176,3 +176,15 @@ def test_the_chain_of_a_woven_or_labelled_stream_is_not_torn() -> None:
     root = verdict(log("s.out", woven)).root
     assert root is not None
     assert (root.exception, root.message) == ("KeyError", "'tokens'")
+
+
+def test_steps_name_the_job_where_it_is_known_and_keep_the_shells_variable_where_it_is_not() -> None:
+    known, bare = (verdict(log(name, watchdog(0, 700))).next_steps for name in ("slurm-4711.out", "main.out"))
+    assert any("srun --overlap --jobid 4711 " in step for step in known)
+    assert any("srun --overlap --jobid $JOB_ID " in step for step in bare)
+    assert "JOB_ID" not in "".join(known)
+
+
+def test_a_cancel_keeps_the_question_that_its_next_step_answers() -> None:
+    steps = verdict(log("main.out", cancelled(50, what="JOB 1234"))).next_steps
+    assert [step.partition(":")[0] for step in steps] == ["Who cancelled it", "If nobody did"]

@@ -36,6 +36,8 @@ _ON_HOST = lazy(r"\bON (\S+) CANCELLED")
 
 _ECHOED = frozenset({"nccl", "hardware", "cuda", "oom", "launcher", "network"})
 """Categories of lines whose process then dies in a traceback that tells the phase; elsewhere it dies of an aftermath."""
+_JOB = lazy(r"\$JOB_ID\b")
+
 _NODE_WORD = lazy(r"\bnode[ :=]+([A-Za-z][\w.-]*\d[\w.-]*)")
 
 
@@ -375,6 +377,9 @@ def _writer(values: dict[str, object]) -> str:
 
 
 def _next_steps(rule: Rule | None, values: dict[str, object]) -> tuple[str, ...]:
+    """The steps that can be filled; a shell's `$JOB_ID` gives way to the job's id where that is known."""
     if rule is None:
         return ()
-    return tuple(step for template in rule.next_steps if (step := fill(template, values)))
+    job = values.get("job_id")
+    steps = rule.next_steps if job is None else (_JOB.sub("{job_id}", step) for step in rule.next_steps)
+    return tuple(step for template in steps if (step := fill(template, values)))
