@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.core.cause.logs import cancelled, log, prefixed, stamped, steps, tagged, trace, verdict, watchdog
 from tests.support import Log
+from triage.core.cause.verdict import Verdict
 
 WORLD = log("main.out", "using world size: 4, data-parallel size: 4")
 
@@ -80,3 +81,28 @@ def test_a_task_that_may_be_a_whole_node_is_no_rank_that_stayed() -> None:
     assert found.rule == "hang/at-exit"
     assert found.root is not None
     assert found.root.rank is None
+
+
+def test_a_rank_with_a_timeout_of_its_own_waited_elsewhere_and_is_not_missing() -> None:
+    def late(rank: int, seq: int, op: str, group: str) -> Log:
+        text = (
+            f"[rank{rank}]:[E1201 10:11:40.0 ProcessGroupNCCL.cpp:607] [{group}Rank {rank}] Watchdog caught collective "
+            f"operation timeout: WorkNCCL(SeqNum={seq}, OpType={op}, NumelIn=1, NumelOut=4, Timeout(ms)=600000) ran for "
+            "600010 milliseconds before timing out."
+        )
+        return log(f"rank_{rank}.err", text)
+
+    def found(group: str) -> Verdict:
+        return verdict(
+            late(0, 8121, "ALLREDUCE", group), late(2, 8121, "ALLREDUCE", group), late(1, 8120, "_ALLGATHER_BASE", group)
+        )  # fmt: skip
+
+    bare, named = found(""), found("PG ID 0 PG GUID 0(default_pg) ")
+    for each in (bare, named):
+        assert each.root is not None
+        assert each.root.rank == 1
+        assert "missing" not in each.summary
+        assert "rank 1 timed out in _ALLGATHER_BASE #8120, ranks 0,2 in ALLREDUCE #8121" in each.summary
+        assert not any("it stopped first" in step for step in each.next_steps)
+    assert (bare.confidence, named.confidence) == ("medium", "high")
+    assert any("whether these belong to one process group" in reason for reason in bare.reasons)

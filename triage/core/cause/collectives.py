@@ -191,13 +191,34 @@ def _chain_end(case: Case) -> Culprit | None:
             " outstanding"
         )
         return case.of_ranks((rank,), why, "other-collective", False, "why the others did not join it")
-    return _pick(case, ends, _why_end)
+    answer = _pick(case, ends, _why_end)
+    return answer and _waited_elsewhere(case, answer)
 
 
 def _why_end(case: Case, rank: int) -> str:
     waiters = case.chain.waiters_of(rank)
     state = f"ranks {fold(waiters)} waited for rank {rank}"
     return state + (", which was behind them" if rank in case.chain.behind else ", which reported nothing")
+
+
+def _waited_elsewhere(case: Case, answer: Culprit) -> Culprit:
+    """A rank that timed out itself is not missing: it waits in another collective than those that wait for it. Where
+    its lines name no group, that the numbers belong together is an assumption."""
+    for rank in answer.ranks:
+        for group, own in case.chain.states.get(rank, ()):
+            others = [s for r in case.chain.waiters_of(rank) for g, s in case.chain.states[r] if g is group]
+            rest = sorted(s.rank for s in others if s.timed_out)
+            if not own.timed_out or not rest or own.op in {s.op for s in others if s.timed_out}:
+                continue
+            theirs = " and ".join(dict.fromkeys(f"{s.op} #{s.seq}" for s in others if s.timed_out))
+            why = f"rank {rank} timed out in {own.op} #{own.seq}, ranks {fold(rest)} in {theirs}"
+            named = any(s.event.group for s in case.seen if s.rank == rank and s.event.what in WAITING)
+            doubt = f"whether these belong to one process group: rank {rank}'s lines name none"
+            unknown = "; ".join(filter(None, (answer.unknown, "" if named else doubt)))
+            return replace(
+                answer, why=why, how="other-collective", confident=answer.confident and named, unknown=unknown
+            )
+    return answer
 
 
 def _only_silent(case: Case) -> Culprit | None:

@@ -23,6 +23,8 @@ class Blame:
     attribution: str = "none"
     confident: bool = False
     reasons: tuple[Reason, ...] = ()
+    waited: bool = False
+    """It is not missing: it waited too, in another collective."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ def collective(job: JobLog, selection: Selection, root: Incident) -> Outcome:
         unexplained=selection.unexplained,
         reasons=(*blame.reasons, *selection.reasons),
         summary=_blamed(blame, root),
-        advice=job.ruleset.get("nccl/silent-rank")
+        advice=job.ruleset.get("nccl/another-collective" if blame.waited else "nccl/silent-rank")
         if blame.rank is not None or blame.node is not None
         else None,
     )
@@ -57,7 +57,8 @@ def _blamed(blame: Blame, root: Incident) -> str:
         return ""
     node = f" ({blame.node})" if blame.rank is not None and blame.node else ""
     who = f"rank {blame.rank}{node}" if blame.rank is not None else str(blame.node)
-    return f"{who} went missing: {blame.reasons[0].text} ({root.rule.title})"
+    what = "waited in another collective" if blame.waited else "went missing"
+    return f"{who} {what}: {blame.reasons[0].text} ({root.rule.title})"
 
 
 def _left_without_a_word(job: JobLog, blame: Blame, symptoms: tuple[Incident, ...]) -> ResolvedExit | None:
