@@ -55,6 +55,16 @@ SAME = [
     "A=1; unset A; OUT=${A:-gone}",
     "false || OUT=or; true && OUT=$OUT-and",
     'A=(); OUT=x"${A[@]}"y${#A[@]}',
+    "OUT=; A=4; f() { local A=3; OUT+=$A; }; f; OUT+=$A",
+    "OUT=; A=4; f() { local A; OUT+=${A:-none}; A=3; OUT+=$A; }; f; OUT+=$A",
+    "A=4; B=1; f() { declare A=3; typeset -i B=2; declare -g C=5; local -r D=6; }; f; OUT=$A$B$C${D:-gone}",
+    'A=(a b); f() { local A=(x); local -a B=(y); }; f; OUT="${A[*]}${B-}"',
+    "A=1; f() { local A=2; g; OUT=$A; }; g() { A=3; }; f; OUT=$OUT$A",
+    "A=1; f() { local A=2; return 0; }; f || true; OUT=$A",
+    'f() { local -n r=$1; OUT="${r[*]}"; r+=(z); }; A=(x y); f A; OUT="$OUT:${A[*]}"',
+    "i=3; A=$((++i)); B=$((i++)); C=$((--i)); OUT=$A$B$C$i",
+    "A=3; : $((A+=1)) $((B = A * 2)); OUT=$A:$B",
+    "A=1; (( A <<= 3 )); ((A |= 1)); let A-=2; OUT=$A:$(( (B = 2) + B ))",
     "OUT=~+x; OUT='~'",
     'A=(a "b c"); set -- "${A[*]}" "x${A[*]}y"; OUT="$#:$1:$2"',
     'f() { set -- "$*" "${*}"; OUT="$#:$1"; }; f a "b c"',
@@ -74,6 +84,24 @@ SAME = [
     "read -r A B <<< '  a   b  c  '; OUT=$A:$B",
 ]
 """Scripts of builtins alone, with their answer in OUT: bash is the oracle."""
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "OUT=$(<args.txt)",
+        "OUT=$(< args.txt)",
+        "f() { local -n r=$1; OUT=$r; }; f $X",
+        "A=1; B=$((A && (A += 1))); OUT=$A",
+        "A=(1 2); ((A[0]++)); OUT=${A[0]}",
+        "IFS=$X; A=a,b; set -- $A; OUT=$1",
+        "IFS=$X read A OUT <<< a,b",
+        "IFS=, read A OUT <<< $X",
+        "while IFS=, read A B; do OUT=$A; done <<EOF\n1,2\n1,3\n2,4\nEOF",
+    ],
+)
+def test_what_cannot_be_told_is_no_value(script: str) -> None:
+    assert not known(value(evaluate(script, Allocation())))
 
 
 def value(found: Evaluated, name: str = "OUT") -> str:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+
+from triage.core.values import dataclass
 
 _TOKEN = re.compile(
-    r"\s*(?:(0[xX][0-9a-fA-F]+|\d+(?:#\w+)?)|([A-Za-z_]\w*)|(\*\*|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%()<>!~?:&|^]))",
+    r"\s*(?:(0[xX][0-9a-fA-F]+|\d+(?:#\w+)?)|([A-Za-z_]\w*)|(\+\+|--|<<=|>>=|[-+*/%&|^]=|\*\*|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%()<>!~?:&|^=]))",
+    re.ASCII,
+)
+_ASSIGNS = frozenset({"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="})
+_CHANGED = re.compile(
+    r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(?:\+\+|--)\s*([A-Za-z_]\w*)",
     re.ASCII,
 )
 _LEVELS = (("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"),
@@ -15,10 +22,23 @@ _MOST_TOKENS = 400
 _DEEP = 60
 
 
-def arithmetic(text: str, lookup: Callable[[str], int | None]) -> int | None:
-    """The value of an expression, `None` where a part is unknown or it is none that is understood here.
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What an expression gives, and what it leaves in variables (`i++`, `x = 1`)."""
 
-    `lookup` gives the values of names; assignments (`i++`, `x = 1`) are left to the caller.
+    value: int
+    assigned: Mapping[str, int]
+
+
+def changed(text: str) -> frozenset[str]:
+    """The variables that an expression may assign."""
+    return frozenset(match[1] or match[2] for match in _CHANGED.finditer(text))
+
+
+def arithmetic(text: str, lookup: Callable[[str], int | None]) -> Result | None:
+    """The outcome of an expression, `None` where a part is unknown or it is none that is understood here.
+
+    `lookup` gives the values of names.
     """
     tokens: list[str] = []
     position = 0
@@ -30,13 +50,13 @@ def arithmetic(text: str, lookup: Callable[[str], int | None]) -> int | None:
         tokens.append(match[0].strip())
         position = match.end()
     if not tokens:
-        return 0
+        return Result(0, {})
     reader = _Reader(tokens, lookup)
     try:
-        value = reader.ternary(0)
+        value = reader.assignment(0)
     except _Unreadable:
         return None
-    return value if reader.position == len(tokens) else None
+    return Result(value, reader.assigned) if reader.position == len(tokens) else None
 
 
 class _Unreadable(Exception):
@@ -48,6 +68,8 @@ class _Reader:
         self.tokens = tokens
         self.lookup = lookup
         self.position = 0
+        self.assigned: dict[str, int] = {}
+        self.changes = 0
 
     def take(self, *marks: str) -> str | None:
         if self.position < len(self.tokens) and self.tokens[self.position] in marks:
@@ -55,14 +77,42 @@ class _Reader:
             return self.tokens[self.position - 1]
         return None
 
+    def name(self) -> str | None:
+        """The name that stands here, if one does."""
+        token = self.tokens[self.position] if self.position < len(self.tokens) else ""
+        return token if token.isidentifier() else None
+
+    def value(self, name: str) -> int:
+        found = self.assigned[name] if name in self.assigned else self.lookup(name)
+        if found is None:
+            raise _Unreadable
+        return found
+
+    def assign(self, name: str, value: int) -> int:
+        self.assigned[name] = _wrap(value)
+        self.changes += 1
+        return self.assigned[name]
+
+    def assignment(self, depth: int) -> int:
+        name = self.name()
+        operator = self.tokens[self.position + 1] if self.position + 1 < len(self.tokens) else ""
+        if name is None or operator not in _ASSIGNS or depth > _DEEP:
+            return self.ternary(depth)
+        self.position += 2
+        right = self.assignment(depth + 1)
+        return self.assign(name, right if operator == "=" else _apply(operator[:-1], self.value(name), right))
+
     def ternary(self, depth: int) -> int:
         condition = self.binary(0, depth + 1)
         if not self.take("?"):
             return condition
+        changes = self.changes
         yes = self.ternary(depth + 1)
         if not self.take(":"):
             raise _Unreadable
         no = self.ternary(depth + 1)
+        if self.changes != changes:
+            raise _Unreadable
         return yes if condition else no
 
     def binary(self, level: int, depth: int) -> int:
@@ -72,7 +122,11 @@ class _Reader:
             return self.power(depth)
         left = self.binary(level + 1, depth)
         while operator := self.take(*_LEVELS[level]):
-            left = _apply(operator, left, self.binary(level + 1, depth))
+            changes = self.changes
+            right = self.binary(level + 1, depth)
+            if operator in ("||", "&&") and self.changes != changes:
+                raise _Unreadable
+            left = _apply(operator, left, right)
         return left
 
     def power(self, depth: int) -> int:
@@ -87,6 +141,11 @@ class _Reader:
     def unary(self, depth: int) -> int:
         if depth > _DEEP:
             raise _Unreadable
+        if step := self.take("++", "--"):
+            if (name := self.name()) is None:
+                raise _Unreadable
+            self.position += 1
+            return self.assign(name, self.value(name) + (1 if step == "++" else -1))
         operator = self.take("-", "+", "!", "~")
         if operator is None:
             return self.atom(depth + 1)
@@ -95,17 +154,21 @@ class _Reader:
 
     def atom(self, depth: int) -> int:
         if self.take("("):
-            value = self.ternary(depth + 1)
+            value = self.assignment(depth + 1)
             if not self.take(")"):
                 raise _Unreadable
+            return value
+        if (name := self.name()) is not None:
+            self.position += 1
+            value = self.value(name)
+            if step := self.take("++", "--"):
+                self.assign(name, value + (1 if step == "++" else -1))
             return value
         if self.position >= len(self.tokens):
             raise _Unreadable
         token = self.tokens[self.position]
         self.position += 1
-        found = (
-            number(token) if token[0].isdigit() else self.lookup(token) if token[0].isidentifier() else None
-        )
+        found = number(token) if token[0].isdigit() else None
         if found is None:
             raise _Unreadable
         return found

@@ -19,12 +19,27 @@ ENDS = frozenset({"exit", "return", "break", "continue"})
 DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
 
 
-def declare(name: str, words: Sequence[Field], state: State) -> None:
-    """`export A=1 B`, `declare -x A`, `local A=1`."""
-    flags = "".join(word.text[1:] for word in words if word.text.startswith("-"))
+def _flags(words: Sequence[Field]) -> str:
+    return "".join(word.text[1:] for word in words if word.text.startswith("-"))
+
+
+def is_local(name: str, words: Sequence[Field]) -> bool:
+    """Whether a declaration inside a function makes variables of its own."""
+    return name == "local" or (name in ("declare", "typeset") and "g" not in _flags(words))
+
+
+def declare(name: str, words: Sequence[Field], state: State, holes: Holes) -> None:
+    """`export A=1 B`, `declare -x A`, `local A=1`, `local -n R=A`."""
+    flags = _flags(words)
     exports = (name == "export" and "n" not in flags) or "x" in flags
+    local = is_local(name, words) and state.scope is not None
     for word in words:
         match = _ASSIGNED.fullmatch(word.text)
+        if local and _NAME.fullmatch(match[1] if match else word.text):
+            _make_local(match[1] if match else word.text, state, given=match is not None)
+        if match and "n" in flags and name != "export":
+            _refer(match[1], match[3], state, holes, word.line)
+            continue
         if match:
             value = match[3]
             if match[2]:
@@ -41,6 +56,23 @@ def declare(name: str, words: Sequence[Field], state: State) -> None:
             state.exported.discard(target)
     if any(word.many for word in words):
         state.opaque = True
+
+
+def _make_local(name: str, state: State, *, given: bool) -> None:
+    new = state.scope is not None and name not in state.scope
+    state.localize(name)
+    state.references.pop(name, None)
+    if new and not given:
+        state.variables.pop(name, None)
+        state.removed.add(name)
+
+
+def _refer(name: str, target: str, state: State, holes: Holes, line: int) -> None:
+    """`local -n NAME=TARGET`: one variable by two names."""
+    state.references.pop(name, None)
+    state.assign(name, holes.unknown(f"{name} is another variable's name"), line)
+    if _NAME.fullmatch(target) and target != name:
+        state.references[name] = state.references.get(target, target)
 
 
 def read(words: Sequence[Field], state: State, holes: Holes, marks: str | None) -> None:

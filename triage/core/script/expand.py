@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from triage.core.script import patterns
-from triage.core.script.arithmetic import arithmetic, number
+from triage.core.script.arithmetic import arithmetic, changed, number
 from triage.core.script.holes import FIRST_HOST, HOSTS, Holes, Value, elements, flat, known, symbols
 from triage.core.script.limits import VALUE, Budget
 from triage.core.script.splitting import DEFAULT, cuts, ends_empty, separators
@@ -152,9 +152,8 @@ class Expander:
         return (self.holes.unknown("a process substitution"),), part.line
 
     def arithmetic(self, text: str, state: State, line: int) -> str:
+        """The value of an expression; what it assigns is assigned, to what is not known where it cannot be told."""
         expanded = self.text(read_argument(text, line), state)
-        if not known(expanded):
-            return self.holes.unknown(self.holes.reason(expanded))
         missing: list[str] = []
 
         def lookup(name: str) -> int | None:
@@ -164,10 +163,16 @@ class Expander:
                 missing.append(value)
             return found
 
-        result = arithmetic(expanded, lookup)
+        result = arithmetic(expanded, lookup) if known(expanded) else None
         if result is not None:
-            return str(result)
+            for name, value in result.assigned.items():
+                state.assign(name, str(value), line)
+            return str(result.value)
+        for name in changed(expanded):
+            state.assign(name, self.holes.unknown(f"{name} is computed in line {line}"), line)
         reason = self.holes.reason(missing[0]) if missing else ""
+        if not known(expanded):
+            reason = self.holes.reason(expanded)
         return self.holes.unknown(reason or f"$(({expanded[:60]})) is not understood")
 
     def variable(self, name: str, state: State) -> str:
@@ -182,6 +187,7 @@ class Expander:
 
     def value(self, name: str, state: State) -> Value | None:
         """What a variable holds, `None` where the script does not set it."""
+        name = state.references.get(name, name)
         if name in state.variables:
             return state.variables[name]
         if name in state.removed:

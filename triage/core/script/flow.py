@@ -311,19 +311,21 @@ class Flow:
         if self.calls >= CALLS:
             self.status = None
             return self.holes.unknown("calls are nested too deeply")
-        outer = state.arguments
-        state.arguments = arguments
+        outer, scope, references = state.arguments, state.scope, state.references
+        state.arguments, state.scope, state.references = arguments, {}, dict(references)
         self.calls += 1
         self.left.append([])
         printed = self.node(body, state)
         left = self.left.pop()
         self.calls -= 1
         state.dead = "" if state.dead == "return" else state.dead
+        for item in (state, *left):
+            item.leave_scope()
+            item.arguments, item.scope, item.references = outer, scope, references
         if left and not state.dead:
             for item in left:
                 item.dead = ""
             self.join(state, [state.copy(), *left], 0)
-        state.arguments = outer
         return printed
 
     def text(self, text: str, state: State, line: int) -> str:

@@ -166,7 +166,7 @@ def _bc(asked: Asked, arguments: list[str]) -> str | None:
 
 def _computed(text: str) -> str | None:
     result = arithmetic(text, lambda _: None) if known(text) and len(text) < 400 else None
-    return None if result is None else str(result)
+    return None if result is None or result.assigned else str(result.value)
 
 
 def _basename(_: Asked, arguments: list[str]) -> str | None:

@@ -46,6 +46,8 @@ def simple(flow: Flow, node: tree.Simple, state: State) -> str:
         else:
             assign(flow, item, state)
     for item in node.arrays:
+        if builtins.is_local(fields[0].text, fields[1:]):
+            state.localize(item.name)
         assign(
             flow, item, state, table="A" in "".join(word.text for word in fields if word.text.startswith("-"))
         )
@@ -54,7 +56,10 @@ def simple(flow: Flow, node: tree.Simple, state: State) -> str:
     flow.status = True
     stored = any(item.operator in _TO_FILE and item.descriptor in ("", "1", "&") for item in node.redirects)
     flow.capturing += stored
-    printed = command(flow, fields, state, prefix, node.line) if fields else ""
+    if fields:
+        printed = command(flow, fields, state, prefix, node.line)
+    else:
+        printed = _read_file(flow, node, state)
     flow.capturing -= stored
     for redirect in node.redirects:
         if redirect.operator in (*_TO_FILE, ">&") and redirect.descriptor in ("", "1", "&"):
@@ -63,6 +68,13 @@ def simple(flow: Flow, node: tree.Simple, state: State) -> str:
             printed = "" if redirect.operator != ">&" else printed
     state.input = given
     return printed
+
+
+def _read_file(flow: Flow, node: tree.Simple, state: State) -> str:
+    """`$(<FILE)`: no command, and yet what the file holds."""
+    if not flow.capturing or not any(item.operator == "<" for item in node.redirects):
+        return ""
+    return state.input or flow.holes.unknown("it is read from a file")
 
 
 def assign(flow: Flow, item: tree.Assignment, state: State, *, table: bool = False) -> None:
@@ -194,7 +206,7 @@ def _builtin(
     flow.status = True
     match name:
         case "export" | "declare" | "local" | "readonly" | "typeset":
-            builtins.declare(name, arguments, state)
+            builtins.declare(name, arguments, state, flow.holes)
         case "read":
             given = prefix.get("IFS")
             marks = separators(given.text if given is not None else state.variables.get("IFS"))

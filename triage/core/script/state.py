@@ -26,6 +26,16 @@ class Field:
     """Nothing but an unquoted hole: it may as well be no word or several."""
 
 
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """A variable as it was before a function made its name local."""
+
+    value: Value | None
+    line: int
+    exported: bool
+    removed: bool
+
+
 @dataclass(slots=True)
 class State:
     """The variables of one shell process. Mutable: branches work on copies."""
@@ -49,20 +59,43 @@ class State:
     """Something was sourced that may have set anything."""
     exports_all: bool = False
     """`set -a`."""
+    references: dict[str, str] = field(default_factory=dict)
+    """Names that stand for another variable (`local -n`)."""
+    scope: dict[str, Outer] | None = None
+    """What the current function made local, as it was before; `None` outside of functions."""
     dead: str = ""
     """`exit`, `return`, `break` or `continue`, where one was reached."""
 
     def copy(self) -> State:
         return State(
             dict(self.variables), set(self.exported), set(self.removed), dict(self.lines), dict(self.functions),
-            dict(self.files), self.arguments, self.directory, self.input, self.opaque, self.exports_all, self.dead,
+            dict(self.files), self.arguments, self.directory, self.input, self.opaque, self.exports_all,
+            dict(self.references), None if self.scope is None else dict(self.scope), self.dead,
         )  # fmt: skip
 
     @property
     def size(self) -> int:
         return len(self.variables) + len(self.lines) + len(self.functions) + 8
 
+    def localize(self, name: str) -> None:
+        """Makes a name local to the current function: what it holds there ends with it."""
+        if self.scope is not None and name not in self.scope:
+            self.scope[name] = Outer(
+                self.variables.get(name), self.lines.get(name, 0), name in self.exported, name in self.removed
+            )
+
+    def leave_scope(self) -> None:
+        """The end of a function: its locals are again what they were."""
+        for name, outer in (self.scope or {}).items():
+            self.variables.pop(name, None)
+            if outer.value is not None:
+                self.variables[name] = outer.value
+            self.lines[name] = outer.line
+            for held, names in ((outer.exported, self.exported), (outer.removed, self.removed)):
+                (names.add if held else names.discard)(name)
+
     def assign(self, name: str, value: Value, line: int) -> None:
+        name = self.references.get(name, name)
         self.variables[name] = value
         self.lines[name] = line
         self.removed.discard(name)
@@ -102,6 +135,8 @@ def merge(states: list[State], holes: Holes, line: int, *, choices: bool = True)
         result.functions = _common(result.functions, other.functions)
         result.files = _common(result.files, other.files)
         result.opaque |= other.opaque
+        result.references = _common(result.references, other.references)
+        result.scope = {**(other.scope or {}), **result.scope} if result.scope is not None else None
         if result.directory != other.directory:
             result.directory = holes.unknown(f"the folder differs between the branches of line {line}")
     return result
