@@ -83,7 +83,8 @@ def test_job_is_remembered_for_those_who_watch_it(run: Path, capsys: Capture) ->
     assert (known.name, known.output) == ("demo", told["log"])
 
 
-def test_job_is_watched_and_explained_where_it_was_submitted(run: Path, capsys: Capture) -> None:
+@pytest.mark.usefixtures("run")
+def test_job_is_watched_and_explained_where_it_was_submitted(capsys: Capture) -> None:
     submit(capsys, "run.sbatch")
     assert main(["watch", "1", "--plain"]) == 0
     assert "job 1 completed" in capsys.readouterr().out

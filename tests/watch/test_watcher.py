@@ -101,6 +101,42 @@ def test_a_complete_result_of_this_attempt_ends_the_job_with_the_evidence_first(
     assert action.saved > 6
 
 
+def test_a_result_that_is_rewritten_all_the_time_is_told_once_and_so_is_what_is_waited_for(
+    stage: Stage,
+) -> None:
+    path = with_result(stage)
+    loop = stage.loop()
+    stage.run(loop, 5)
+    known = find_job(stage.database(), JOB)
+    assert known is not None
+    set_held(stage.database(), known.number, True)
+    for turn in range(20):
+        write(path, own(turn=turn))
+        stage.run(loop, 3)
+        path.write_text('{"half": ')
+        stage.run(loop, 3)
+    said = [event.message for event in stage.told if event.kind in ("artifact", "refused")]
+    assert [message.split(":")[0] for message in said] == [
+        "has its result", "is not ended early", "waits for its result to be whole again",
+    ]  # fmt: skip
+    path.write_text(json.dumps(own()))
+    set_held(stage.database(), known.number, False)
+    stage.run(loop, 60)
+    assert stage.cluster.acts == ["cancel attempt 0"]
+
+
+def test_iterations_that_go_on_beside_a_result_are_told_once(stage: Stage) -> None:
+    write(with_result(stage), own())
+    loop = stage.loop()
+    for iteration in range(1, 6):
+        with open(stage.cluster.output(JOB), "a") as file:
+            file.write(
+                f" iteration {iteration:8}/      10 | elapsed time per iteration (ms): 100.0 | lm loss: 2.0E+00 |\n"
+            )
+        stage.run(loop, 5)
+    assert [event.kind for event in stage.told].count("artifact") == 1
+
+
 def test_the_log_says_why_it_ended_and_how_to_submit_it_again(stage: Stage) -> None:
     write(with_result(stage), own())
     stage.run(stage.loop(), 300)

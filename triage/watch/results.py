@@ -41,6 +41,8 @@ class Open:
     """A phrase that follows the job."""
     tell: bool = False
     """Something is there and does not count: worth a line."""
+    about: str = ""
+    """What is told once, where the phrase itself changes from look to look."""
 
 
 @dataclass(slots=True)
@@ -56,6 +58,8 @@ class Results:
     """Fields that the condition needs and the latest result lacks."""
     fields: tuple[str, ...] = ()
     """Those that it has."""
+    told: set[str] = field(default_factory=set)
+    """What was told about them."""
     _clocks: dict[str, tuple[float, Canary | None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -67,6 +71,12 @@ class Results:
         return [
             t.path if t.kind is Kind.CHECKPOINT else os.path.dirname(t.path) for t in self._observer.targets
         ]
+
+    def is_news(self, what: str) -> bool:
+        """Once for each attempt: a result that is rewritten all the time is no news each time."""
+        new = what not in self.told
+        self.told.add(what)
+        return new
 
     def look(self, now: float, progress: Progress | None) -> tuple[Proven | Open | None, float | None]:
         """What there is, and when a second look is due; `None` without `--artifact`."""
@@ -130,7 +140,7 @@ class Results:
             assert progress is not None
             return Open(
                 f"has a complete result at {result.path}, but its logs show iteration {progress.iteration} of"
-                f" {progress.total}: it waits (give --when, or --any to end it all the same)", True,
+                f" {progress.total}: it waits (give --when, or --any to end it all the same)", True, "still trains",
             )  # fmt: skip
         return result, whose.because
 

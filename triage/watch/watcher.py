@@ -45,6 +45,7 @@ _DRAINED = 5.0
 """Seconds without a new byte after which a log of an ended job is taken to be whole, with `--drain`."""
 EXIT_CODES = {COMPLETED: 0, EARLY: 0, FAILED: 10, UNKNOWN: 11, CANCELLED: 12}
 """As the table of all commands has them (`triage/cli/exitcodes.py`)."""
+_THERE = "there"
 _MANY = 50
 _AT_REST = 120.0
 LOOK_AT_REST = 5.0
@@ -74,7 +75,6 @@ class Watcher:
     """Why its results do not end it yet."""
     ending: Ending | None = None
     """How it ended."""
-    _told_open: str = ""
     _told_progress: float = 0.0
     _told_failure: str = ""
     _told_stall: bool = False
@@ -267,12 +267,14 @@ class Watcher:
         found, due = self.results.look(now, self.logs.progress)
         if isinstance(found, Open):
             self.open = found
-            if found.tell and found.why != self._told_open:
-                self._told_open = found.why
+            if found.tell and self.results.is_news(found.about or found.why):
                 self._event("artifact", found.why)
-        elif isinstance(found, Proven) and self.open != Open(""):
+            elif not found.tell and _THERE in self.results.told and self.results.is_news("again"):
+                self._event("artifact", f"waits for its result to be whole again: {found.why}")
+        elif isinstance(found, Proven):
             self.open = Open("")
-            self._event("artifact", f"has its result: {found.result.path} ({found.because})", path=found.result.path, sha256=found.result.digest)  # fmt: skip
+            if self.results.is_news(_THERE):
+                self._event("artifact", f"has its result: {found.result.path} ({found.because})", path=found.result.path, sha256=found.result.digest)  # fmt: skip
         self._proven = found if isinstance(found, Proven) else None
         return due
 
