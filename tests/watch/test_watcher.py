@@ -69,6 +69,7 @@ def test_a_failure_is_told_while_the_job_still_runs_and_the_end_says_the_same(st
     watcher = stage.run(loop, 300)
     assert watcher.ending is not None
     assert (watcher.ending.outcome, watcher.ending.verdict.category) == ("failed", "python")
+    assert stage.told[-1].message.endswith("; more: triage explain 18")
     assert watcher.ending.verdict.slurm is not None
     assert watcher.ending.verdict.slurm["state"] == "FAILED"
     known = find_job(stage.database(), JOB)

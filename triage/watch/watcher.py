@@ -366,7 +366,7 @@ class Watcher:
         if self.known is not None:
             self._write_down(now, action)
         data = {"outcome": self.ending.outcome, "verdict": self.verdict.to_json()}
-        self._event("verdict", outcome_words(self.ending.outcome, self.verdict), **data)
+        self._event("verdict", outcome_words(self.ending.outcome, self.verdict, self.job), **data)
         if self.lease is not None and self.lease.held:
             self.lease.give_back()
 

@@ -7,6 +7,7 @@ import time
 
 from triage.core.cause.verdict import Verdict
 from triage.core.events.model import Progress
+from triage.core.jobs.identity import JobId
 from triage.core.jobs.pending import never_starts
 from triage.core.jobs.state import Phase, State
 from triage.core.jobs.witness import JobStatus
@@ -69,12 +70,13 @@ def verdict_words(verdict: Verdict) -> str:
     return f"{verdict.category}: {verdict.summary}" if verdict.failed else verdict.summary
 
 
-def outcome_words(outcome: str, verdict: Verdict) -> str:
-    """The last line about a job: `failed (oom): rank 5 ran out of GPU memory`."""
+def outcome_words(outcome: str, verdict: Verdict, job: JobId) -> str:
+    """The last line about a job: `failed (oom): rank 5 ran out of GPU memory; more: triage explain 18`."""
     category = (
         f" ({verdict.category})" if verdict.failed and verdict.category not in (outcome, "unknown") else ""
     )
-    return f"{outcome}{category}: {verdict.summary}"
+    more = f"; more: triage explain {shlex.quote(str(job))}" if verdict.failed else ""
+    return f"{outcome}{category}: {verdict.summary}{more}"
 
 
 def progress_words(progress: Progress, left: float | None) -> str:

@@ -54,6 +54,14 @@ def test_a_cause_that_the_logs_show_stands(state: State) -> None:
     assert found.slurm["state"] == state.value
 
 
+def test_a_job_that_lasts_is_told_as_such_and_a_failure_in_its_logs_stands() -> None:
+    running = seen(HEALTHY, state=State.RUNNING)
+    assert running.summary == "the job is running, and no failure is seen in its logs"
+    assert not running.ended
+    assert without_logs(record(State.PENDING)).summary.startswith("the job waits in the queue, and no log")
+    assert seen(log("0.log", oom()), state=State.RUNNING).category == "oom"
+
+
 def test_a_step_that_failed_makes_no_failure_of_a_completed_job() -> None:
     found = seen(log("slurm-18.out", oom()), state=State.COMPLETED)
     assert (found.failed, found.root, found.ended) == (False, None, True)

@@ -14,6 +14,12 @@ from triage.core.values import dataclass
 
 SCHEMA = "triage.record/1"
 _ENDED_WELL = frozenset({State.COMPLETED, State.CANCELLED})
+_LASTS: Mapping[State, str] = {
+    State.PENDING: "waits in the queue",
+    State.RUNNING: "is running",
+    State.SUSPENDED: "is suspended",
+}
+_NO_LOG = "no log of the job can be read"
 _VAGUE = frozenset({"none", "unknown", "cancelled", "signal", "nccl", "launcher"})
 """What processes show whose node, memory or allocation was taken away."""
 _STATES: Mapping[State, tuple[str, str, str]] = {
@@ -117,14 +123,26 @@ def with_record(verdict: Verdict, record: Record) -> Verdict:
         return _told(
             verdict, "unknown", None, f"the job failed with exit code {code}, and its logs do not say why"
         )
-    return _ended(verdict) if record.state not in (State.UNKNOWN, State.PENDING, State.RUNNING, State.SUSPENDED) else verdict  # fmt: skip
+    if record.state in _LASTS:
+        return _lasting(verdict, record.state)
+    return verdict if record.state is State.UNKNOWN else _ended(verdict)
 
 
 def without_logs(record: Record) -> Verdict:
     """The verdict where no log can be read."""
-    running = record.state in (State.PENDING, State.RUNNING, State.SUSPENDED, State.UNKNOWN)
-    empty = Verdict(False, "none", None, not running, "low", "no log of the job can be read", None, {})
+    running = record.state in _LASTS or record.state is State.UNKNOWN
+    empty = Verdict(False, "none", None, not running, "low", _NO_LOG, None, {})
     return with_record(empty, record)
+
+
+def _lasting(verdict: Verdict, state: State) -> Verdict:
+    """What logs without an end leave open, the scheduler knows."""
+    if verdict.category != "none" or verdict.ended:
+        return verdict
+    rest = _NO_LOG if verdict.summary == _NO_LOG else "no failure is seen in its logs"
+    return replace(
+        verdict, summary=f"the job {_LASTS[state]}, and {rest}", reasons=(f"the scheduler says {state.value}", *verdict.reasons)
+    )  # fmt: skip
 
 
 def _ended(verdict: Verdict) -> Verdict:
