@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from triage.core.jobs.attempt import Attempt
 from triage.core.jobs.handshake import Started, marker_text
 from triage.errors import InputError
 from triage.files.canary import sing
-from triage.files.handshake import marked_attempts, request_end
+from triage.files.handshake import is_of, marked_attempts, marker_above, request_end
 from triage.files.records import read_record, write_record
 
 
@@ -30,6 +31,30 @@ def test_only_markers_of_this_job_in_their_own_folders_count(tmp_path: Path) -> 
     found = marked_attempts(str(tmp_path / "train-18.out"), 18)
     assert [(one.started, Path(one.folder).name) for one in found] == [(Started(18, 0, "USR2"), "attempt-0")]
     assert marked_attempts(str(tmp_path / "none-18.out"), 18) == ()
+
+
+def test_a_marker_older_than_the_attempt_is_that_of_a_job_that_had_the_id_before(tmp_path: Path) -> None:
+    here = mark(tmp_path, 0, 18, 0)
+    now = time.time()
+    attempt = Attempt(0, now - 20, now - 10)
+    (fresh,) = marked_attempts(str(tmp_path / "train-18.out"), 18)
+    assert is_of(fresh, attempt, time.time)
+    assert not is_of(fresh, Attempt(1, now - 20, now - 10), time.time)
+    os.utime(here / "started", (now - 60, now - 60))
+    (stale,) = marked_attempts(str(tmp_path / "train-18.out"), 18)
+    assert not is_of(stale, attempt, time.time)
+    assert is_of(stale, attempt, lambda: time.time() + 120), "the file server's clock is behind"
+
+
+def test_the_nearest_marker_above_a_path_is_found_and_a_pipe_of_its_name_does_not_hold_it_up(
+    tmp_path: Path,
+) -> None:
+    here = mark(tmp_path, 0, 17, 0)
+    deep = here / "eval" / "x"
+    deep.mkdir(parents=True)
+    os.mkfifo(deep / "started")
+    assert marker_above(str(deep / "m.json")) == Started(17, 0, "USR2")
+    assert marker_above(str(tmp_path / "m.json")) is None
 
 
 def test_the_request_is_whole_and_names_the_attempt(tmp_path: Path) -> None:

@@ -5,11 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import stat
+from collections.abc import Callable
 
+from triage.core.jobs.attempt import Attempt
 from triage.core.jobs.handshake import MARKER, REQUEST, Started, read_marker, request_text, run_folder
+from triage.core.jobs.ownership import is_older
 from triage.core.values import dataclass
+from triage.files.canary import sing
 
 _ATTEMPT = re.compile(r"attempt-(\d{1,5})", re.A)
+_HIGHEST = 100
+"""Folders above a path that are looked into."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +28,8 @@ class Marked:
     """Without symbolic links."""
     at: float
     """When the marker was written, by the file server's clock."""
+    device: int = 0
+    """Of its file system."""
 
 
 def marked_attempts(output: str, job: int) -> tuple[Marked, ...]:
@@ -40,15 +49,44 @@ def marked_attempts(output: str, job: int) -> tuple[Marked, ...]:
     return tuple(sorted(found, key=lambda one: one.started.attempt))
 
 
+def is_of(marked: Marked, attempt: Attempt, clock: Callable[[], float]) -> bool:
+    """Whether the marker is this attempt's: an id that is given out again finds the marker of the job that had it before.
+
+    The clocks are compared only where the marker seems older than the attempt.
+    """
+    if marked.started.attempt != attempt.restarts:
+        return False
+    if not is_older(marked.at, attempt, 0.0):
+        return True
+    canary = sing(marked.folder, clock)
+    return canary is not None and not is_older(marked.at, attempt, canary.skew)
+
+
+def marker_above(path: str) -> Started | None:
+    """The start marker of the nearest folder above a path that has one."""
+    folder = os.path.dirname(path)
+    for _ in range(_HIGHEST):
+        marked = _marked(folder)
+        if marked is not None:
+            return marked.started
+        if folder == os.path.dirname(folder):
+            break
+        folder = os.path.dirname(folder)
+    return None
+
+
 def _marked(folder: str) -> Marked | None:
     try:
-        with open(os.path.join(folder, MARKER), "rb") as file:
+        descriptor = os.open(os.path.join(folder, MARKER), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                return None
             text = file.read(500).decode("utf-8", "replace")
-            modified = os.fstat(file.fileno()).st_mtime
     except OSError:
         return None
     started = read_marker(text)
-    return Marked(started, folder, modified) if started is not None else None
+    return Marked(started, folder, status.st_mtime, status.st_dev) if started is not None else None
 
 
 def request_end(marked: Marked, reason: str) -> None:

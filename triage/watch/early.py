@@ -15,7 +15,7 @@ from triage.core.jobs.state import Phase
 from triage.core.jobs.witness import Program, Witness, merge
 from triage.core.values import dataclass
 from triage.errors import SchedulerError, StoreError
-from triage.files.handshake import Marked, marked_attempts, request_end
+from triage.files.handshake import Marked, is_of, marked_attempts, request_end
 from triage.files.records import write_record
 from triage.schedulers.interface import Details
 from triage.store.actions import Action, actions_of, intend, reach
@@ -344,7 +344,7 @@ class EarlyEnd:
             return None
         raw = details.raw if details.raw is not None else details.job.number
         found = marked_attempts(details.output, raw)
-        return next((one for one in found if one.started.attempt == attempt.restarts), None)
+        return next((one for one in found if is_of(one, attempt, self.world.clock)), None)
 
     def _signal(self, attempt: Attempt) -> str | None:
         """On which the script ends itself: as its marker says, or as the user does."""

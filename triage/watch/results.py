@@ -10,11 +10,11 @@ from triage.core.events.model import Progress
 from triage.core.jobs.artifact import Complete, Kind, NotYet, Target
 from triage.core.jobs.attempt import Attempt
 from triage.core.jobs.expression import fields_of
-from triage.core.jobs.ownership import Claim, Foreign, Own, Unproven, owner
+from triage.core.jobs.ownership import Claim, Foreign, Own, owner
 from triage.core.values import dataclass
 from triage.files.artifacts import Observer, expand
 from triage.files.canary import Canary, sing
-from triage.files.handshake import marked_attempts
+from triage.files.handshake import is_of, marked_attempts, marker_above
 from triage.schedulers.interface import Details
 from triage.watch.options import Options
 
@@ -54,6 +54,8 @@ class Results:
     attempt: Attempt
     clock: Callable[[], float]
     _observer: Observer = field(init=False)
+    _singular: frozenset[Target] = field(init=False)
+    """Those whose path no other task of the array has."""
     missing: tuple[str, ...] = ()
     """Fields that the condition needs and the latest result lacks."""
     fields: tuple[str, ...] = ()
@@ -63,7 +65,13 @@ class Results:
     _clocks: dict[str, tuple[float, Canary | None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._observer = Observer(expanded(self.options.targets, self.details, self.attempt.restarts))
+        targets = expanded(self.options.targets, self.details, self.attempt.restarts)
+        self._observer = Observer(targets)
+        self._singular = frozenset(
+            target for asked, target in zip(self.options.targets, targets, strict=True)
+            if "{array_task_id}" in asked.path
+            or ("{job_id}" in asked.path and self.details.raw not in (None, self.details.job.number))
+        )  # fmt: skip
 
     @property
     def folders(self) -> list[str]:
@@ -101,7 +109,7 @@ class Results:
             answer = (
                 Open(f"{one.path} {one.reason}", False)
                 if isinstance(one, NotYet)
-                else self._counts(one, now, progress)
+                else self._counts(target, one, now, progress)
             )
             if not isinstance(answer, Open):
                 return answer
@@ -111,11 +119,13 @@ class Results:
             reasons[0] if reasons else Open(f"{target} is not there yet"),
         )
 
-    def _counts(self, result: Complete, now: float, progress: Progress | None) -> tuple[Complete, str] | Open:
+    def _counts(
+        self, target: Target, result: Complete, now: float, progress: Progress | None
+    ) -> tuple[Complete, str] | Open:
         resolved = os.path.realpath(result.path)
-        claim = self._claim()
+        claim = self._claim(result, resolved, target)
         whose = owner(result, resolved, claim)
-        if isinstance(whose, Unproven) and not self.attempt.restarts:
+        if not isinstance(whose, Foreign):
             claim = self._with_clock(claim, os.path.dirname(result.path), now)
             whose = owner(result, resolved, claim)
         if isinstance(whose, Foreign):
@@ -151,16 +161,29 @@ class Results:
         at, canary = self._clocks[folder]
         return claim if canary is None else replace(claim, now=canary.now + (now - at), skew=canary.skew)
 
-    def _claim(self) -> Claim:
-        """All that tells whose a result in this folder is."""
+    def _claim(self, result: Complete, resolved: str, target: Target) -> Claim:
+        """All that tells whose a result at this path is."""
         details = self.details
-        raw = details.raw if details.raw is not None else details.job.number
+        raw, job = details.raw if details.raw is not None else details.job.number, details.job
         marked = marked_attempts(details.output, raw) if details.output else ()
-        own = next((one for one in marked if one.started.attempt == self.attempt.restarts), None)
+        own = next((one for one in marked if is_of(one, self.attempt, self.clock)), None)
+        others = (one for one in marked if one.started.attempt != self.attempt.restarts)
+        above = (marker_above(path) for path in dict.fromkeys((resolved, result.path)))
         return Claim(
-            frozenset({details.job.local, str(raw)}), self.attempt, tuple((one.started.attempt, one.folder) for one in marked),
-            own.at if own is not None and own.started.attempt == 0 else None,
+            frozenset({job.local, str(raw)}), self.attempt,
+            tuple((one.started.attempt, one.folder) for one in (own, *others) if one is not None),
+            own.at if own is not None and own.device == _device(resolved) else None,
+            array=(str(job.number), str(job.task)) if job.task is not None else None,
+            is_singular=job.task is None or target in self._singular,
+            above=tuple(one for one in above if one is not None),
         )  # fmt: skip
+
+
+def _device(path: str) -> int | None:
+    try:
+        return os.stat(path).st_dev
+    except OSError:
+        return None
 
 
 def _still_trains(progress: Progress | None) -> bool:

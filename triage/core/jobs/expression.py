@@ -6,6 +6,7 @@ missing or of another type makes a comparison undecided, never true.
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -92,8 +93,15 @@ class When:
     root: Node
 
     def holds(self, value: object) -> Answer:
-        """Over the JSON value of an artifact."""
-        return _judge(self.root, value)
+        """Over the JSON value of an artifact. A comparison with NaN leaves the whole undecided, whatever surrounds it."""
+        try:
+            return _judge(self.root, value)
+        except _NotANumber:
+            return Answer(None)
+
+
+class _NotANumber(Exception):
+    """A field that is compared is NaN: the run has diverged, or its writer has no value yet."""
 
 
 class _Wrong(Exception):
@@ -245,6 +253,8 @@ def _compare(node: Compare, value: object) -> Answer:
     )  # fmt: skip
     if missing:
         return Answer(None, missing)
+    if any(isinstance(side, float) and math.isnan(side) for side in sides):
+        raise _NotANumber
     for sign, left, right in zip(node.signs, sides, sides[1:], strict=False):
         if not _comparable(sign, left, right):
             return Answer(None, tuple(side.written for side in node.values if isinstance(side, Field)))
