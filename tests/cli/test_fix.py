@@ -79,3 +79,9 @@ def test_a_configuration_loses_the_unneeded_export_and_gets_its_log_folder(
 def test_write_alone_is_wrong_usage(capsys: Capture) -> None:
     assert main(["check", "--write", "x.sh"]) == 2
     assert "--fix" in capsys.readouterr().err
+
+
+def test_nothing_to_fix_is_said(folder: Path, capsys: Capture) -> None:
+    (folder / "run.sh").write_text("#!/bin/bash\n#SBATCH --nodes=many\n")
+    assert main(["check", "--fix", "run.sh"]) == 1
+    assert "run.sh: no change is certain to remove a finding: nothing to fix\n" in capsys.readouterr().out

@@ -59,6 +59,8 @@ def told(repair: Repair, *, written: bool) -> str:
 
 def _lines(repair: Repair, *, written: bool) -> Iterator[str]:
     name = one_line(repair.path)
+    if not repair.folders and not repair.fixes:
+        yield f"{name}: no change is certain to remove a finding: nothing to fix"
     for folder in repair.folders:
         yield f"{name}: {'made' if written else 'fix'}: mkdir -p {shlex.quote(folder)} [{_FOLDER}]"
     for item in repair.fixes:

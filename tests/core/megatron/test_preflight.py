@@ -35,6 +35,13 @@ def said(options: str, nodes: int | None = 2, **fields: object) -> list[tuple[st
     return [(found.severity.value, found.check) for found in preflight(launch(options, nodes, **fields))]
 
 
+def test_a_dense_models_world_is_told_once() -> None:
+    assert said(f"{MODEL} --pipeline-model-parallel-size 3") == [
+        ("error", "parallel/world-size"),
+        ("error", "pipeline/layers"),
+    ]
+
+
 def test_a_right_launch_is_right() -> None:
     assert said(MODEL) == []
 

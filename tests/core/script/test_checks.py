@@ -163,6 +163,32 @@ def test_checkpoint_that_is_saved_to_and_loaded_from_need_not_exist() -> None:
     assert checks(text, World(present)) == {}
 
 
+@pytest.mark.parametrize(
+    ("time", "told"),
+    [
+        ("04:00", "--time=04:00 is 4 minutes; 4 hours is 04:00:00"),
+        ("1:30", "--time=1:30 is 1 minute 30 seconds; 1 hour 30 minutes is 01:30:00"),
+        ("00:30", "--time=00:30 is 30 seconds; 30 minutes is 00:30:00"),
+        ("30:00", None),
+        ("00:04:00", None),
+        ("4", None),
+        ("0-04:00", None),
+        ("04:xx", None),
+    ],
+)
+def test_minutes_that_may_be_meant_as_hours(time: str, told: str | None) -> None:
+    found = check_script(read_script(f"#!/bin/bash\n#SBATCH --time={time}\n"), World(None))
+    assert [item.message for item in found if item.check == "directives/short-time"] == [told] * (
+        told is not None
+    )
+
+
+def test_one_missing_log_folder_is_told_once() -> None:
+    script = read_script("#!/bin/bash\n#SBATCH --output=logs/%j.out\n#SBATCH --error=logs/%j.err\n")
+    (found,) = [item for item in check_script(script, World(set())) if item.check == "storage/log-folder"]
+    assert found.message.endswith("`triage check --fix --write` or `triage submit` makes it")
+
+
 def test_log_folder_that_is_seen_to_be_missing() -> None:
     text = "#!/bin/bash\n#SBATCH --output=logs/%j.out\nmkdir -p ./logs\n"
     assert checks(text, World(set())) == {

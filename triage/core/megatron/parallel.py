@@ -102,7 +102,9 @@ def _world(launch: Launch) -> str:
 
 
 def expert_world_size(launch: Launch) -> Iterator[Finding]:
-    """The world is a multiple of expert-TP x EP x PP (parallel_state.py:882)."""
+    """The world is a multiple of expert-TP x EP x PP (parallel_state.py:882); of a dense model `world_size` says it."""
+    if not launch.has("--num-experts", EP, ETP, EXPERT_SHARDS):
+        return
     placed = layout(launch)
     tensor = expert_tp(launch)
     shards = remat(launch, EXPERT_SHARDS, tensor)

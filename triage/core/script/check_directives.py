@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 
 from triage.core.megatron.finding import Finding, Severity
-from triage.core.script.allocation import count, gpu_request, is_time, node_count
+from triage.core.script.allocation import count, gpu_request, is_time, minutes, node_count
 from triage.core.script.case import Script, shown
 from triage.core.script.directives import Directives, Stray, holds_variable
 from triage.core.script.facts import Facts
@@ -26,6 +26,8 @@ _GIVEN_TWICE = (
 )
 _PATTERNS = ("output", "error", "chdir", "job-name", "input")
 _MOST = 20
+_SHORT = 30
+"""Minutes; a time limit below, written with one colon, may be meant as hours."""
 
 
 def check_directives(script: Script, _: Facts) -> Iterator[Finding]:
@@ -41,6 +43,7 @@ def check_directives(script: Script, _: Facts) -> Iterator[Finding]:
         yield from _stray(stray, directives)
     yield from islice(chain.from_iterable(map(_option, directives.options)), _MOST)
     yield from islice(_repeated(directives), _MOST)
+    yield from _short_time(directives)
     if directives.components == 1:
         yield from _contradictions(directives)
 
@@ -145,6 +148,26 @@ def _unknown(option: Option) -> Finding:
         f"{shown(name)} is no option of sbatch{hint}; unless the site adds it, sbatch refuses the script"
     )
     return Finding(Severity.WARNING, "directives/unknown", message, None, option.line)
+
+
+def _short_time(directives: Directives) -> Iterator[Finding]:
+    """Slurm reads a time with one colon as minutes and seconds; many mean hours and minutes."""
+    option = directives.get("time")
+    text = _value(option).strip() if option is not None else ""
+    time = minutes(text)
+    if option is None or time is None or time >= _SHORT or re.fullmatch(r"\d+:\d\d?", text) is None:
+        return
+    first, second = map(int, text.split(":"))
+    message = (
+        f"--time={text} is {_amount(first, 'minute', second, 'second')};"
+        f" {_amount(first, 'hour', second, 'minute')} is {first:02}:{second:02}:00"
+    )
+    yield Finding(Severity.WARNING, "directives/short-time", message, None, option.line)
+
+
+def _amount(first: int, unit: str, second: int, smaller: str) -> str:
+    parts = [f"{n} {name}{'s' * (n != 1)}" for n, name in ((first, unit), (second, smaller)) if n]
+    return " ".join(parts) or f"0 {unit}s"
 
 
 def _repeated(directives: Directives) -> Iterator[Finding]:

@@ -34,6 +34,7 @@ _WEIGHT = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?")
 
 def log_files(script: Script, facts: Facts) -> Iterator[Finding]:
     """Slurm opens the log before the script runs, on the first node."""
+    told: set[str] = set()
     for name in ("output", "error"):
         option = script.directives.get(name)
         if option is None or option.value is None:
@@ -43,11 +44,12 @@ def log_files(script: Script, facts: Facts) -> Iterator[Finding]:
         if script.allocation.nodes != 1 and _local(path, facts):
             message = f"the log {shown(path)} lies on storage of one node, where it is lost at the job's end: use shared storage"
             yield Finding(Severity.WARNING, "storage/log", message, None, option.line)
-        if not folder or "%" in folder:
+        if not folder or "%" in folder or folder in told:
             continue
+        told.add(folder)
         there = facts.exists(folder)
         if there is False:
-            message = f"the log folder {shown(folder)} does not exist; Slurm does not create it, and the job dies without a log"
+            message = f"the log folder {shown(folder)} does not exist, and Slurm lets the job die without a log: `triage check --fix --write` or `triage submit` makes it"
             yield Finding(Severity.ERROR, "storage/log-folder", message, None, option.line)
         made = _made(script, folder)
         if made is not None and there is not True:
