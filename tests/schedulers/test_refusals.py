@@ -184,3 +184,15 @@ def test_an_unknown_job_is_an_answer_and_not_an_outage() -> None:
 def test_every_refusal_names_an_action_and_no_two_are_the_same() -> None:
     assert len({refusal.text for refusal in REFUSALS}) == len(REFUSALS)
     assert all(len(refusal.advice.split()) >= 3 for refusal in REFUSALS)
+
+
+def test_a_search_for_a_configuration_is_not_repeated() -> None:
+    said = (
+        "sbatch: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host\n"
+        "sbatch: error: fetch_config: DNS SRV lookup failed\n"
+        "sbatch: error: _establish_config_source: failed to fetch config\n"
+        "sbatch: fatal: Could not establish a configuration source\n"
+    )
+    short = "Slurm is not configured on this machine: run this on a login node, or set SLURM_CONF"
+    assert str(failure("sinfo", Answer(1, "", said.replace("sbatch", "sinfo")))) == short
+    assert submission(Answer(1, "", said)) == Refused(short, absent=True)

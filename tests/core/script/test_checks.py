@@ -177,7 +177,7 @@ def test_checkpoint_that_is_saved_to_and_loaded_from_need_not_exist() -> None:
     ],
 )
 def test_minutes_that_may_be_meant_as_hours(time: str, told: str | None) -> None:
-    found = check_script(read_script(f"#!/bin/bash\n#SBATCH --time={time}\n"), World(None))
+    found = check_script(read_script(f"#!/bin/bash\n#SBATCH --time={time}\n"), Nothing())
     assert [item.message for item in found if item.check == "directives/short-time"] == [told] * (
         told is not None
     )

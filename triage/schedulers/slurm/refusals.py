@@ -24,6 +24,7 @@ class Refusal:
 
 
 _NOT_CONFIGURED = "Could not establish a configuration source"
+"""Behind lines on name servers and files that were tried, which tell nothing more."""
 REFUSALS: tuple[Refusal, ...] = tuple(Refusal(*row) for row in (
     ("Invalid partition name specified", "the partition does not exist: `sinfo -o %R` lists them; change --partition"),
     ("No partition specified or system default partition", "the site has no default partition: add --partition"),
@@ -155,7 +156,10 @@ def _advice(text: str) -> str | None:
 
 
 def quote(text: str) -> str:
-    """What the program itself said, for the end of a sentence: its lines without their prefix and control characters."""
+    """What the program itself said, for the end of a sentence: its lines without their prefix and control characters.
+    Of a search for a configuration only its end counts, which the sentence tells."""
+    if _NOT_CONFIGURED in text:
+        return ""
     lines = [re.sub(r"^\w+: (?:error|fatal): ", "", line.strip()) for line in text.split("\n")]
     said = "; ".join(line for line in lines if line and not line.startswith("Try "))[:_MOST]
     clean = "".join(char if char.isprintable() else " " for char in said)
