@@ -8,9 +8,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from triage.cli.output import emit
+from triage.core.jobs.cancel import Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from triage.store.actions import Action
     from triage.store.jobs import KnownJob
@@ -32,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     from triage.cli.state import open_store
     from triage.store.actions import actions_of
-    from triage.store.jobs import all_jobs
+    from triage.store.jobs import all_jobs, verdict_of
 
     database = open_store(os.environ)
     since = time.time() - arguments.days * 86400
@@ -43,7 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.savings:
         jobs = [job for job in jobs if job.number in actions]
     rows = [(job, actions.get(job.number, [])) for job in jobs]
-    emit(_as_json(rows) if arguments.format == "json" else _as_text(rows, arguments.savings))
+    verdicts = {job.number: verdict_of(database, job.number) for job in jobs if job.ended is not None}
+    categories = {number: str(verdict.get("category")) for number, verdict in verdicts.items() if verdict}
+    emit(_as_json(rows) if arguments.format == "json" else _as_text(rows, categories, arguments.savings))
     return 0
 
 
@@ -65,20 +68,42 @@ def _as_json(rows: Sequence[tuple[KnownJob, list[Action]]]) -> str:
     )
 
 
-def _as_text(rows: Sequence[tuple[KnownJob, list[Action]]], savings: bool) -> str:
+def _as_text(
+    rows: Sequence[tuple[KnownJob, list[Action]]], categories: Mapping[int, str], savings: bool
+) -> str:
     from triage.report.mask import safe
 
-    lines = []
+    lines = [f"{'last change':<16}  {'job':<12} {'outcome':<20} name"] if rows else []
     for job, actions in rows:
-        outcome = job.outcome or ("held" if job.held else "not ended yet")
-        lines.append(f"{_date(job.ended or job.added)}  {job.job!s:<12} {outcome:<16} {safe(job.name)}")
-        lines += [f"    {safe(_told(action, job))}" for action in actions]
-    total = sum(action.saved or 0.0 for _, actions in rows for action in actions)
-    if savings:
-        lines.append(
-            f"{total:.1f} GPU-hours saved by {sum(1 for _, a in rows for one in a if one.saved)} early ends"
+        outcome = (
+            f"{_outcome(job, categories.get(job.number))}{' (held)' if job.held and not job.ended else ''}"
         )
+        lines.append(
+            f"{_date(job.ended or job.added)}  {job.job!s:<12} {safe(outcome):<20} {safe(job.name)}".rstrip()
+        )
+        lines += [f"    {safe(_told(action, job))}" for action in actions]
+    if savings:
+        lines.append(_saved([action for _, actions in rows for action in actions]))
+    elif any(job.outcome is None and not job.watched for job, _ in rows):
+        lines.append("`triage explain JOB_ID` asks for the end of a job whose end nobody has seen")
     return "".join(f"{line}\n" for line in lines) or "no job so far\n"
+
+
+def _outcome(job: KnownJob, category: str | None) -> str:
+    """The store knows the end of a job only where a watcher saw it."""
+    if job.outcome is None:
+        return "is watched" if job.watched else "end not seen"
+    return job.outcome if category in (None, job.outcome, "none") else f"{job.outcome} ({category})"
+
+
+def _saved(actions: Sequence[Action]) -> str:
+    from triage.report.check import counted
+
+    done = [action for action in actions if action.stage is Stage.DONE and not action.dry]
+    total = sum(action.saved or 0.0 for action in done)
+    unknown = sum(not action.gpus for action in done)
+    missing = f"; no GPUs were counted for {unknown} of them" if unknown else ""
+    return f"{total:.1f} GPU-hours saved by {counted(len(done), 'early end')}{missing}"
 
 
 def _told(action: Action, job: KnownJob) -> str:
