@@ -137,6 +137,7 @@ class Cluster:
         self._called("comment")
 
     def mine(self) -> tuple[JobId, ...]:
+        self._answers()
         return tuple(job for job, one in self.jobs.items() if one.listed)
 
     def site(self) -> Site | None:

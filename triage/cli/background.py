@@ -10,8 +10,14 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 
 from triage.cli.following import loop_of, make_world, teller
+from triage.cli.output import tell as say
 from triage.cli.state import open_store
 from triage.cli.watch import options_from
+from triage.errors import SchedulerError
+from triage.report.check import counted
+from triage.store.daemons import living
+from triage.store.database import Database
+from triage.store.jobs import all_jobs
 from triage.watch.daemon import Daemon
 from triage.watch.events import Event
 from triage.watch.http import Server
@@ -44,12 +50,34 @@ def run_daemon(arguments: argparse.Namespace, environment: Mapping[str, str]) ->
             server = Server(arguments.http, lambda: daemon.latest, world.clock)
             stack.callback(server.close)
             daemon.address = server.address
+        announce(daemon, database)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: daemon.stop())
         notify(environment, "READY=1")
         stack.callback(notify, environment, "STOPPING=1")
         daemon.run()
     return 0
+
+
+def announce(daemon: Daemon, database: Database) -> None:
+    """What is watched, and by whom else; a scheduler that will never answer ends it here."""
+    try:
+        daemon.world.scheduler.mine()
+    except SchedulerError as error:
+        if not error.transient:
+            raise
+    for other in living(database, daemon.world.clock()):
+        say(
+            f"another daemon runs on {other.host}, process {other.pid}: both watch, and one of them acts on each job"
+        )
+    own = (None, daemon.world.scheduler.name)
+    count = sum(job.scheduler in own for job in all_jobs(database, watched=True))
+    found = "no others; --all-mine finds all of yours"
+    if daemon.pattern is not None:
+        found = f"those of yours in the queue that are named {daemon.pattern}"
+    elif daemon.all_mine:
+        found = "all of yours in the queue"
+    say(f"ready: watching {counted(count, 'job')} of the store and {found}; Ctrl-C leaves the jobs alone")
 
 
 class _Alive:

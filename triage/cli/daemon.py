@@ -108,12 +108,14 @@ def _known(text: str, database: Database) -> KnownJob:
 def _add(arguments: argparse.Namespace, database: Database) -> int:
     import os
 
+    from triage.cli.existing import must_exist
     from triage.cli.watch import options_from
     from triage.store.daemons import living
     from triage.store.jobs import NewJob, remember, set_watched
 
     job = _job(arguments.job)
     options = options_from(arguments)
+    must_exist(job, database, os.environ)
     number = remember(
         database, NewJob(job, "daemon", time.time(), folder=os.getcwd(), options=options.as_json())
     )

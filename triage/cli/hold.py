@@ -17,6 +17,7 @@ def run(arguments: argparse.Namespace) -> int:
     import os
     import time
 
+    from triage.cli.existing import must_exist
     from triage.cli.state import open_store
     from triage.core.jobs.identity import parse_job
     from triage.errors import UsageError
@@ -28,6 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"{arguments.job!r} is no job id: write 18, 18_3 for a task of an array, or 18;CLUSTER"
         )
     database = open_store(os.environ)
+    must_exist(job, database, os.environ)
     known = find_job(database, job)
     number = known.number if known is not None else remember(database, NewJob(job, "hold", time.time()))
     set_held(database, number, not arguments.release)
