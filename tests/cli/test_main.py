@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -289,6 +290,21 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(f"  {name}" in out for name in COMMANDS)
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"triage {triage.__version__}\n"
+
+
+@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)], ids="-".join)
+def test_help_fits_a_narrow_terminal(
+    command: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([*command, "--help"]) == 0
+    assert [line for line in capsys.readouterr().out.splitlines() if len(line) > 80] == []
+
+
+def test_help_tells_every_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--help"])
+    told = capsys.readouterr().out.partition("exit codes:")[2]
+    assert {int(number) for number in re.findall(r"\d+", told)} == {code.value for code in ExitCode}
 
 
 def test_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -82,6 +82,7 @@ def test_the_written_file_names_every_key_and_is_read_as_the_defaults() -> None:
     text = initial()
     assert config(text) == config()
     assert set(tomllib.loads(text)) == {*TABLES, "environment"}
+    assert max(map(len, text.splitlines())) <= 100
     for key in KEYS:
         assert re.search(rf"^(?:# )?{key.leaf} = |^\[{key.leaf}\]", text, re.M), key.name
     uncommented = re.sub(r"^# (?=\w+ = )", "", text, flags=re.M)

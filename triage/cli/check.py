@@ -24,8 +24,9 @@ TAKES_REST = True
 CONFIGURATION = ".toml"
 
 _EPILOG = """\
-exit codes: 0 no errors, 1 errors found (with --strict also warnings), 2 wrong usage or configuration,
-3 a path that cannot be read or is no script, 70 a bug in triage
+exit codes: 0 no errors, 1 errors found (with --strict also warnings),
+2 wrong usage or configuration, 3 a path that cannot be read or is no script,
+70 a bug in triage
 
 examples:
   triage check
@@ -35,7 +36,10 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Check configurations and job scripts without running them: Megatron-LM's rules, torchrun, Slurm, storage."
+    parser.description = (
+        "Check configurations and job scripts without running them:\n"
+        "Megatron-LM's rules, torchrun, Slurm, storage."
+    )
     parser.epilog = _EPILOG
     parser.add_argument(
         "paths",

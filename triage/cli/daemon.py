@@ -27,7 +27,7 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from triage.cli.watch import add_options
 
-    parser.description = "Watch many jobs in the background; what it knows is in the store and survives it."
+    parser.description = "Watch many jobs in the background; what it knows is in the store, and survives."
     parser.epilog = _EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     commands = parser.add_subparsers(dest="what", metavar="COMMAND", required=True)

@@ -30,7 +30,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Explain a failed run from its logs: the root cause, the evidence, and what to do."
+    parser.description = "Explain a failed run from its logs: root cause, evidence, and what to do."
     parser.epilog = _EPILOG
     parser.add_argument(
         "paths",

@@ -15,7 +15,8 @@ from triage.report.mask import one_line, safe
 from triage.submit.keys import FILE_NAME
 
 _EPILOG = """\
-exit codes: 0 written, 2 the file exists or cannot be written, 3 a script that cannot be read
+exit codes: 0 written, 2 the file exists or cannot be written,
+3 a script that cannot be read
 
 examples:
   triage init
@@ -25,7 +26,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Write a commented configuration. From SCRIPT it takes over what the text tells, and never runs it."
+        "Write a commented configuration.\nFrom SCRIPT it takes over what the text tells, and never runs it."
     )
     parser.epilog = _EPILOG
     parser.add_argument("script", metavar="SCRIPT", nargs="?", help="a batch script to start from")

@@ -20,7 +20,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "check": (
             "triage.cli.check",
-            "what will fail in a configuration or job script, before it is submitted",
+            "what will fail in a configuration or job script, before it is run",
         ),
         "config": ("triage.cli.config", "show a configuration, and where each value came from"),
         "explain": ("triage.cli.explain", "what failed, where and why, from a run's logs"),
@@ -43,8 +43,12 @@ stands behind `--` is handed on as `arguments.behind`."""
 
 _EXIT_CODES = """\
 exit codes:
-  0 no failure        10 a failure, explained    2 wrong usage or rules
-  3 no readable input 11 a failure of unknown cause
+   0 no failure                      6 the state folder cannot be used
+   1 check found errors             10 a failure, explained
+   2 wrong usage or rules           11 a failure of unknown cause
+   3 no readable input              12 watch: cancelled by someone else
+   4 the scheduler does not answer  70 a bug in triage
+   5 submit: refused               130 interrupted
 """
 
 

@@ -12,7 +12,8 @@ from triage.submit.template import render
 TAKES_REST = True
 
 _EPILOG = """\
-exit codes: 0 rendered, 2 a mistake in the configuration, the template or the command line
+exit codes: 0 rendered, 2 a mistake in the configuration, the template or the
+command line
 
 examples:
   triage render
@@ -23,7 +24,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Print the batch script of a configuration. ARGUMENTs behind -- are added to the training's."
+        "Print the batch script of a configuration.\nARGUMENTs behind -- are added to the training's."
     )
     parser.epilog = _EPILOG
     add_configuration(parser)

@@ -32,12 +32,13 @@ from triage.submit.unfinished import begin
 
 TAKES_REST = True
 _EPILOG = """\
-A call that is interrupted, even by kill -9, leaves no second job behind: run the same command again, and it first looks
-for the job of the interrupted one.
+A call that is interrupted, even by kill -9, leaves no second job behind:
+run the same command again, and it first looks for the interrupted one's job.
 
-exit codes: 0 submitted (or submitted by the interrupted call), 2 wrong usage, 3 the script cannot be read,
-4 Slurm does not answer (if a job may exist, the message says so), 5 refused by the checks or by Slurm,
-6 nothing could be written down, so nothing was submitted
+exit codes: 0 submitted (or submitted by the interrupted call), 2 wrong usage,
+3 the script cannot be read, 4 Slurm does not answer (if a job may exist, the
+message says so), 5 refused by the checks or by Slurm, 6 nothing could be
+written down, so nothing was submitted
 
 examples:
   triage submit
@@ -49,8 +50,8 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Check a configuration or a job script and submit it, exactly once. ARGUMENTs behind -- are the script's, or are"
-        " added to the training's."
+        "Check a configuration or a job script and submit it, exactly once.\n"
+        "ARGUMENTs behind -- are the script's, or are added to the training's."
     )
     parser.epilog = _EPILOG
     parser.usage = "%(prog)s [CONFIG|SCRIPT] [option ...] [-- ARGUMENT ...]"

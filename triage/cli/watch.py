@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from triage.watch.options import Options
 
 _EPILOG = """\
-exit codes: 0 completed, or completed early on its result; 10 failed, explained; 11 failed, cause unknown;
-12 cancelled by someone else; 2 wrong usage, 3 no such job, 4 scheduler not reachable, 6 store unusable, 130 Ctrl-C
-(the job goes on)
+exit codes: 0 completed, or completed early on its result; 10 failed, explained;
+11 failed, cause unknown; 12 cancelled by someone else; 2 wrong usage,
+3 no such job, 4 scheduler not reachable, 6 store unusable,
+130 Ctrl-C (the job goes on)
 
 examples:
   triage watch 4812
-  triage watch 4812 --artifact out/metrics.json --when 'iteration >= 500 and lm_loss < 3'
+  triage watch 4812 --artifact out/metrics.json --when 'iteration >= 500'
   triage watch 4812 --artifact ckpt:/lustre/ckpt@5000 --dry-run
 """
 

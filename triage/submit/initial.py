@@ -21,8 +21,8 @@ def initial(
 ) -> str:
     """The text of a new file; `values` by key."""
     values = values or {}
-    lines = ["# A training run. `triage check` finds mistakes, `triage render` shows the batch script, `triage config`",
-             "# where each value comes from; `triage submit` starts it."]  # fmt: skip
+    lines = ["# A training run. `triage check` finds mistakes, `triage render` shows the batch script,",
+             "# `triage config` where each value comes from; `triage submit` starts it."]  # fmt: skip
     lines += [f"# Left out of the script: {' '.join(note.split())}" for note in notes]
     for key in KEYS:
         if not key.table and key.kind is not Kind.TABLE:
