@@ -242,3 +242,11 @@ def test_no_launch_breaks_the_checks(
     env = {"CUDA_DEVICE_MAX_CONNECTIONS": Setting(value)}
     for finding in preflight(Launch(nodes, 8, "h100", args, env, framework=framework)):
         assert finding.message
+
+
+def test_sizes_of_minus_one_are_the_checkpoints_unless_the_program_pretrains() -> None:
+    sizes = "--num-layers -1 --hidden-size -1 --num-attention-heads -1 --seq-length -1 --max-position-embeddings -1"
+    options = f"{sizes} --tensor-model-parallel-size 2 --micro-batch-size 1 --task_list x"
+    assert ("error", "arguments/number") not in said(options, program="tasks/eval_harness/evaluate.py")
+    assert ("error", "model/heads") not in said(options, program="tasks/eval_harness/evaluate.py")
+    assert ("error", "arguments/number") in said(options)

@@ -199,6 +199,46 @@ def test_log_folder_that_is_seen_to_be_missing() -> None:
     assert checks(text) == {"storage/log-mkdir": Severity.WARNING}
 
 
+def test_log_folder_made_before_the_script_submits_itself_is_in_time() -> None:
+    head = "#!/bin/bash\n#SBATCH --output=logs/%j.out\n"
+    submits = 'if [ -z "$SLURM_JOB_ID" ]; then mkdir -p logs; sbatch "$0"; exit; fi\n'
+    assert "storage/log-mkdir" not in checks(head + submits)
+    assert "storage/log-mkdir" in checks(f"{head}mkdir -p logs\nsrun {TORCHRUN} {END}\nsbatch next.sh\n")
+
+
+def test_storage_outside_of_a_container_is_asked_for() -> None:
+    class Asked(World):
+        asked: set[str] = set()  # noqa: RUF012
+
+        def exists(self, path: str) -> bool | None:
+            self.asked.add(path)
+            return super().exists(path)
+
+    world = Asked()
+    found(f"{HEAD}srun --container-image=/images/i.sqsh {TORCHRUN} {END}", world)
+    assert {"/lustre/w", "/images/i.sqsh"} <= world.asked
+
+
+def test_directives_that_are_ignored_are_told_once() -> None:
+    text = "#!/bin/bash\n#SBATCH -N1\nset -e\n#SBATCH -n1\n#SBATCH --time=1\n"
+    (finding,) = [item for item in found(text) if item.check == "directives/ignored"]
+    assert "4, 5" in finding.message
+
+
+@pytest.mark.parametrize("mark", ["EOF", "'EOF'", '"EOF"', "\\EOF"])
+def test_directives_of_a_script_handed_to_sbatch_are_not_those_of_this_one(mark: str) -> None:
+    inner = f"J=$(sbatch --parsable <<{mark}\n#!/bin/bash\n#SBATCH --nodes=2\nEOF\n)\n"
+    assert "directives/ignored" not in checks(f"#!/bin/bash\n{inner}")
+    ignored = f"#!/bin/bash\n#SBATCH -n1\n{inner}#SBATCH --mem=1\n"
+    assert [item.line for item in found(ignored) if item.check == "directives/ignored"] == [8]
+
+
+def test_name_of_a_launcher_as_the_value_of_an_option_starts_nothing() -> None:
+    text = f"{HEAD}srun axolotl train t.yaml --launcher torchrun -- --nproc_per_node=$N"
+    assert read_script(text).runs == ()
+    assert len(read_script(f"{HEAD}srun ./wrap --numa -- torchrun --nnodes=2 train.py").runs) == 1
+
+
 def test_storage_by_the_type_of_its_mount() -> None:
     text = f"{HEAD}srun {TORCHRUN} {END} --save /data/x"
     present = {"/lustre/w", "/lustre/w/train.py", "/lustre/w/.venv"}

@@ -89,7 +89,7 @@ def _judge(
             return None if value == "1" else (sure, f"{text}: an assertion fails at the start", 1477)
         case Need.EITHER:
             text = f"{shown}, and the GPU type is not known: {_sizes(launch)} needs exactly 1 on Hopper and before"
-            return None if value == "1" else (Severity.WARNING, f"{text}, and nothing on Blackwell", 1477)
+            return Severity.WARNING, f"{text}, and nothing on Blackwell", 1477
         case Need.ONE_OR_MANY:
             text = (
                 f"{shown}; {_sizes(launch)} wants 1 and {OVERLAP_EXPERTS} wants 32: choose what matters more"

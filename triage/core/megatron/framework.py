@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from triage.core.megatron.launch import Argument, Framework, Launch
+from triage.core.megatron.launch import UNKNOWN, Argument, Framework, Launch
 from triage.core.megatron.options import KNOWN
 
 OWN = frozenset({
@@ -17,6 +17,10 @@ OWN = frozenset({
 _DEEPSPEED = re.compile(r"--(?:no-)?(?:deepspeed|ds-|zero-stage|cpu-optimizer)", re.ASCII)
 _PRETRAIN = re.compile(r"(?:.*[/.])?(?:pretrain_\w+|train_rl)(?:\.py)?", re.S)
 """Megatron-LM's own programs, which check their arguments in full (megatron/training/arguments.py)."""
+_MODEL = frozenset({
+    "--num-layers", "--hidden-size", "--num-attention-heads", "--num-query-groups", "--kv-channels",
+    "--ffn-hidden-size", "--seq-length", "--max-position-embeddings",
+})  # fmt: skip
 _NEMO = re.compile(r"nemo|megatron_gpt_pretraining|megatron_gpt_finetuning", re.I)
 
 OVERRIDES = {
@@ -50,6 +54,17 @@ def recognise(launch: Launch) -> Framework:
     if len(names & OWN) < 3 and not (own and launch.framework is Framework.MEGATRON):
         return Framework.UNKNOWN
     return Framework.FORK if foreign(launch) or not own else Framework.MEGATRON
+
+
+def deferred(launch: Launch) -> Launch:
+    """Of a program that does not pretrain, sizes of -1 are those of the checkpoint that it loads."""
+    if launch.program is None or _PRETRAIN.fullmatch(launch.program):
+        return launch
+    args = (
+        replace(item, values=(UNKNOWN,)) if item.name in _MODEL and item.values == ("-1",) else item
+        for item in launch.args
+    )
+    return replace(launch, args=tuple(args))
 
 
 def foreign(launch: Launch) -> tuple[Argument, ...]:

@@ -11,7 +11,7 @@ from itertools import islice
 from triage.core.megatron import batch, fsdp, hybrid, model, moe, parallel, pipeline, sequence, training
 from triage.core.megatron.connections import connections
 from triage.core.megatron.finding import Check, Finding, Severity
-from triage.core.megatron.framework import foreign, recognise, translated
+from triage.core.megatron.framework import deferred, foreign, recognise, translated
 from triage.core.megatron.launch import Framework, Launch, Unresolved
 from triage.core.megatron.options import KNOWN
 from triage.core.values import dataclass
@@ -116,6 +116,8 @@ def preflight(launch: Launch) -> list[Finding]:
     findings = list(_misspelt(launch)) if framework in (Framework.MEGATRON, Framework.FORK) else []
     if framework is Framework.NEMO:
         launch = translated(launch)
+    elif framework is not Framework.MEGATRON:
+        launch = deferred(launch)
     for rule in (*CHECKS, *OTHERS.get(framework, ())):
         if rule.check in LEFT_OUT.get(framework, ()):
             continue

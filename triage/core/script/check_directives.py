@@ -39,8 +39,9 @@ def check_directives(script: Script, _: Facts) -> Iterator[Finding]:
     if not directives.any:
         return
     yield from _file(directives)
-    for stray in directives.strays[:_MOST]:
-        yield from _stray(stray, directives)
+    yield from _ignored(directives)
+    for stray in [item for item in directives.strays if item.kind != "ignored"][:_MOST]:
+        yield from _stray(stray)
     yield from islice(chain.from_iterable(map(_option, directives.options)), _MOST)
     yield from islice(_repeated(directives), _MOST)
     yield from _short_time(directives)
@@ -61,15 +62,22 @@ def _file(directives: Directives) -> Iterator[Finding]:
         yield Finding(Severity.ERROR, "directives/shebang", text, None, 1)
 
 
-def _stray(stray: Stray, directives: Directives) -> Iterator[Finding]:
+def _ignored(directives: Directives) -> Iterator[Finding]:
+    """All directives behind the first command, as one finding."""
+    strays = [item for item in directives.strays if item.kind == "ignored"]
+    if not strays:
+        return
+    what = shown(strays[0].text)
+    if len(strays) > 1:
+        more = f" and {len(strays) - _MOST} more" if len(strays) > _MOST else ""
+        what = f"those of lines {', '.join(str(item.line) for item in strays[:_MOST])}{more}"
+    message = f"sbatch stops reading directives at the first command (line {directives.first_command}) and ignores {what}"
+    yield Finding(Severity.WARNING, "directives/ignored", message, None, strays[0].line)
+
+
+def _stray(stray: Stray) -> Iterator[Finding]:
     warn, line, text = Severity.WARNING, stray.line, shown(stray.text)
     match stray.kind:
-        case "ignored":
-            where = directives.first_command
-            message = (
-                f"sbatch stops reading directives at the first command (line {where}) and ignores {text}"
-            )
-            yield Finding(warn, "directives/ignored", message, None, line)
         case "indented":
             message = f"#SBATCH must stand at the start of its line, so sbatch ignores {text}"
             yield Finding(warn, "directives/indented", message, None, line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
 from triage.core.megatron.finding import Finding, Severity
 from triage.core.megatron.launch import Argument
@@ -34,6 +35,7 @@ _WEIGHT = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?")
 
 def log_files(script: Script, facts: Facts) -> Iterator[Finding]:
     """Slurm opens the log before the script runs, on the first node."""
+    _look_around(script, facts)
     told: set[str] = set()
     for name in ("output", "error"):
         option = script.directives.get(name)
@@ -57,10 +59,24 @@ def log_files(script: Script, facts: Facts) -> Iterator[Finding]:
             yield Finding(Severity.WARNING, "storage/log-mkdir", message, None, made)
 
 
+def _look_around(script: Script, facts: Facts) -> None:
+    """Asks for what lies outside of containers, so that it shows whether the job's storage is to be seen here."""
+    paths = [command.directory for command in script.commands if not command.wrappers]
+    for run in script.runs:
+        srun = run.command.wrapper("srun")
+        image = srun.get("container-image", "container") if srun is not None else None
+        paths += [image.value.text] if image is not None and image.value is not None else []
+    for path in dict.fromkeys(paths):
+        if path.startswith("/") and known(path):
+            facts.exists(path)
+
+
 def _made(script: Script, folder: str) -> int | None:
-    """The line in which the script itself makes its log folder."""
+    """The line in which the script itself makes its log folder, unless it is there that it submits the job."""
+    ahead = list(takewhile(lambda command: command.wrapper("srun") is None, script.commands))
+    submits = [index for index, command in enumerate(ahead) if command.name == "sbatch"]
     wanted = folder.removeprefix("./").rstrip("/")
-    for command in script.commands:
+    for command in script.commands[submits[-1] if submits else 0 :]:
         if command.name == "mkdir" and not command.wrappers:
             for word in command.words[1:]:
                 if word.text.removeprefix("./").rstrip("/") == wanted:

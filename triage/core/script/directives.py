@@ -19,6 +19,7 @@ _LOOKS = re.compile(
     r"\s*#+\s*(?:SBATCH|SBTACH|SBACTH|SBACH|SBATH|SABTCH|SBATCHE?S?)[:=]?\s+-{1,2}[A-Za-z]|\s*#(?:sbatch|Sbatch)\s+-"
 )
 _SHELL = re.compile(r"\$\{?[A-Za-z_(]|`")
+_HERE = re.compile(r"(?<!<)<<(-?)[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?([A-Za-z_]\w*))", re.ASCII)
 _MOST = 2000
 """Directive lines that are read."""
 
@@ -67,7 +68,10 @@ def read_directives(text: str) -> Directives:
     strays: list[Stray] = []
     components, first_command, seen = 1, None, 0
     lines = text.split("\n")
+    inner = _here_documents(lines)
     for number, line in enumerate(lines, 1):
+        if number in inner:
+            continue
         magic = next((mark for mark in _MAGIC if line.startswith(mark)), None)
         if magic is None:
             stripped = line.strip()
@@ -94,6 +98,24 @@ def read_directives(text: str) -> Directives:
     return Directives(
         tuple(options), tuple(strays), components, first_command, "\r\n" in text, lines[0] if lines else ""
     )
+
+
+def _here_documents(lines: list[str]) -> set[int]:
+    """The lines inside of here-documents: text for another program, often another script for sbatch."""
+    last = {line.strip(): number for number, line in enumerate(lines, 1)}
+    found: set[int] = set()
+    waiting: list[tuple[str, str]] = []
+    for number, line in enumerate(lines, 1):
+        if waiting:
+            tabs, word = waiting[0]
+            if (line.lstrip("\t") if tabs else line).rstrip("\r") == word:
+                waiting.pop(0)
+            else:
+                found.add(number)
+        elif "<<" in line and not line.lstrip().startswith("#"):
+            marks = ((here[1], here[2] or here[3] or here[4]) for here in _HERE.finditer(line))
+            waiting = [(tabs, word) for tabs, word in marks if last.get(word, 0) > number]
+    return set() if waiting else found
 
 
 def _lookalike(line: str, number: int, *, ignored: bool) -> Stray:

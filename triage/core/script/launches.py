@@ -148,6 +148,9 @@ def _behind(command: Command) -> Started | None:
     if not command.wrappers and "/" not in own and not own.endswith(".sh") and known(own):
         return None
     for index, word in enumerate(command.words[1:_MOST_WRAPPED], 1):
+        before = command.words[index - 1].text
+        if before.startswith("--") and before != "--" and "=" not in before:
+            continue
         name = word.text.rpartition("/")[2]
         following = [item.text for item in command.words[index + 1 : index + 4]]
         if name in ("torchrun", "deepspeed", "accelerate") or (
