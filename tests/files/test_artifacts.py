@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from triage.core.jobs.artifact import Complete, NotYet, parse_target
+from triage.core.jobs.artifact import Complete, Line, NotYet, parse_target
 from triage.errors import UsageError
 from triage.files.artifacts import APART_LOCAL, APART_NETWORK, TRACKER, Observer, expand, look
 
@@ -123,6 +123,46 @@ def test_of_huge_json_lines_only_the_end_is_read(tmp_path: Path) -> None:
     found = only(seen, 1.0)
     assert isinstance(found, Complete)
     assert found.value == {"i": 7}
+
+
+def deciding(seen: Observer, now: float) -> Line:
+    seen.step(now)
+    found = only(seen, now + 1.0)
+    assert isinstance(found, Complete)
+    assert found.line is not None
+    return found.line
+
+
+def test_of_json_lines_it_is_known_what_was_there_at_the_first_look(tmp_path: Path) -> None:
+    path = tmp_path / "m.jsonl"
+    path.write_text('{"i": 1}\n')
+    seen = observer(str(path))
+    line = deciding(seen, 0.0)
+    assert (line.at, line.is_last, line.first is not None and line.first.size) == (0, True, 9)
+    with open(path, "a") as file:
+        file.write('{"i":')
+    line = deciding(seen, 10.0)
+    assert (line.at, line.is_last, line.first is not None and line.first.size) == (0, False, 9)
+    with open(path, "a") as file:
+        file.write(" 2}\n")
+    line = deciding(seen, 20.0)
+    assert (line.at, line.is_last, line.first is not None and line.first.size) == (9, True, 9)
+
+
+def test_json_lines_that_came_after_the_first_look_are_all_new_and_a_cut_file_is_another_one(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "m.jsonl"
+    seen = observer(str(path))
+    seen.step(0.0)
+    path.write_text('{"i": 1}\n{"i": 2}\n')
+    assert deciding(seen, 10.0) == Line(9, True, None)
+    again = observer(str(path))
+    again.step(0.0)
+    path.write_text('{"i": 3}\n')
+    line = deciding(again, 10.0)
+    assert line.first is not None
+    assert line.first.size == 9
 
 
 def test_places_are_filled_in_and_relative_paths_begin_at_the_jobs_folder(tmp_path: Path) -> None:

@@ -22,11 +22,12 @@ from triage.core.jobs.artifact import (
     Kind,
     Look,
     NotYet,
+    Seen,
     Target,
     judge,
     judge_one,
 )
-from triage.core.values import dataclass
+from triage.core.values import dataclass, replace
 from triage.errors import UsageError
 from triage.files.network import is_on_network
 
@@ -152,6 +153,8 @@ class Observer:
     network: Callable[[str], bool] = is_on_network
     _first: dict[str, Look] = field(default_factory=dict)
     """The look that the next one is compared with."""
+    _seen: dict[str, Seen | None] = field(default_factory=dict)
+    """JSON lines as they were at the very first look."""
     _second_due: float | None = None
     _apart: dict[str, float] = field(default_factory=dict)
 
@@ -178,6 +181,8 @@ class Observer:
             self._want(first.at + self._gap(path))
             return NotYet(path, "is looked at a second time", True)
         second = look(target, path, now)
+        if target.kind is Kind.LINES:
+            self._remember(path, second)
         if second.problem is not None:
             self._first.pop(path, None)
             return NotYet(path, second.problem, second.problem not in LATER)
@@ -186,10 +191,22 @@ class Observer:
             self._first.pop(path, None)
             return single
         if first is not None and isinstance(found := judge(target, first, second), Complete):
-            return found
+            line = found.line
+            return found if line is None else replace(found, line=replace(line, first=self._seen.get(path)))
         self._first[path] = second
         self._want(now + self._gap(path))
         return NotYet(path, "is being written" if first is not None else "is looked at a second time", True)
+
+    def _remember(self, path: str, now: Look) -> None:
+        """A file that was replaced or cut is another one than was seen first."""
+        seen = self._seen.get(path)
+        if now.problem is None:
+            if path not in self._seen or (
+                seen is not None and (seen.inode != now.inode or now.size < seen.size)
+            ):
+                self._seen[path] = Seen(now.size, now.modified, now.inode)
+        elif now.problem in LATER:
+            self._seen.setdefault(path, None)
 
     def _gap(self, path: str) -> float:
         if path not in self._apart:

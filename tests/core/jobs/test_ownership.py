@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from triage.core.jobs.artifact import Complete, Kind
+from triage.core.jobs.artifact import Complete, Kind, Line, Seen
 from triage.core.jobs.attempt import Attempt
 from triage.core.jobs.handshake import Started
 from triage.core.jobs.ownership import Claim, Foreign, Own, Owner, Unproven, owner
@@ -222,3 +222,39 @@ def test_clocks_never_decide_after_a_restart() -> None:
 def test_a_checkpoint_says_nothing_itself() -> None:
     found = Complete("/c", Kind.CHECKPOINT, "d", 4000.0, 1, {"iteration": 5, "job_id": 18})
     assert isinstance(owner(found, "/c", RESTARTED), Unproven)
+
+
+def lines(at: int, *, is_last: bool, seen: tuple[int, float] | None, value: object = None) -> Complete:
+    first = Seen(seen[0], int(seen[1] * 1e9)) if seen is not None else None
+    value = {"a": 1} if value is None else value
+    return replace(result(value), kind=Kind.LINES, line=Line(at, is_last, first))
+
+
+@pytest.mark.parametrize("marker", [None, 1001.0], ids=["clocks", "marker"])
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        (lines(10, is_last=False, seen=(20, 500.0)), Foreign),
+        (lines(10, is_last=True, seen=(20, 500.0)), Foreign),
+        (lines(10, is_last=False, seen=(20, 500.0), value={"job_id": 18}), Foreign),
+        (lines(20, is_last=False, seen=(20, 500.0)), Own),
+        (lines(10, is_last=False, seen=None), Own),
+        (lines(10, is_last=True, seen=(20, 1400.0)), Own),
+        (lines(10, is_last=False, seen=(20, 1400.0)), Unproven),
+        (lines(10, is_last=False, seen=(20, 1400.0), value={"job_id": 18}), Own),
+    ],
+    ids=[
+        "old-line-and-half-a-new-one",
+        "old-line-of-a-touched-file",
+        "old-line-of-the-same-id",
+        "line-beyond-the-first-look",
+        "file-after-the-first-look",
+        "late-watcher",
+        "late-watcher-and-half-a-line",
+        "late-watcher-and-a-named-job",
+    ],
+)
+def test_of_json_lines_the_deciding_line_itself_must_be_of_this_attempt(
+    line: Complete, answer: type[Owner], marker: float | None
+) -> None:
+    assert type(owner(line, line.path, replace(CLAIM, marker=marker))) is answer

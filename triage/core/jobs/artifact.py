@@ -100,6 +100,28 @@ class NotYet:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """A file as the attempt's first look found it."""
+
+    size: int
+    modified: int
+    """Nanoseconds, as the file server says."""
+    inode: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Where the line lies that decides: a file that is appended to may hold those of earlier jobs."""
+
+    at: int
+    """Its first byte in the file."""
+    is_last: bool
+    """Nothing follows it: what was written last is its end."""
+    first: Seen | None = None
+    """`None`: the file came after the first look."""
+
+
+@dataclass(frozen=True, slots=True)
 class Complete:
     """A result that is whole."""
 
@@ -113,6 +135,8 @@ class Complete:
     value: Any = None
     """The JSON value; of a checkpoint `{"iteration": N}`."""
     data: bytes = b""
+    line: Line | None = None
+    """Of JSON lines."""
 
 
 def judge(target: Target, first: Look, second: Look) -> Complete | NotYet:
@@ -135,11 +159,12 @@ def judge_one(target: Target, look: Look) -> Complete | NotYet:
         case Kind.JSON:
             return _json(look, Kind.JSON, look.data)
         case Kind.LINES:
-            whole, _, _ = look.data.rpartition(b"\n")
+            whole, _, rest = look.data.rpartition(b"\n")
             last = whole.rpartition(b"\n")[2]
             if not last.strip():
                 return NotYet(look.path, "holds no whole line yet", bool(look.data))
-            return _json(look, Kind.LINES, last)
+            line = Line(look.size - len(look.data) + len(whole) - len(last), not rest)
+            return _json(look, Kind.LINES, last, line)
     assert_never(target.kind)
 
 
@@ -147,7 +172,7 @@ def _identity(look: Look) -> tuple[object, ...]:
     return (look.path, look.size, look.modified, look.inode, look.data, look.entries, look.folder)
 
 
-def _json(look: Look, kind: Kind, data: bytes) -> Complete | NotYet:
+def _json(look: Look, kind: Kind, data: bytes, line: Line | None = None) -> Complete | NotYet:
     """A bare number or text does not count: half of `35` is a whole `3`."""
     try:
         value = json.loads(data.decode("utf-8-sig"))
@@ -156,7 +181,7 @@ def _json(look: Look, kind: Kind, data: bytes) -> Complete | NotYet:
     if not isinstance(value, dict | list) or not value:
         return NotYet(look.path, "holds no JSON object or list with anything in it", True)
     digest = hashlib.sha256(data).hexdigest()
-    return Complete(look.path, kind, digest, look.modified / 1e9, look.size, value, data)
+    return Complete(look.path, kind, digest, look.modified / 1e9, look.size, value, data, line)
 
 
 def _checkpoint(target: Target, look: Look) -> Complete | NotYet:

@@ -78,7 +78,7 @@ def owner(result: Complete, resolved: str, claim: Claim) -> Owner:
     against = _elsewhere(result, resolved, claim) or _another(names, claim)
     if against is not None:
         return against
-    if is_older(result.written, claim.attempt, claim.skew or 0.0):
+    if is_older(_age(result), claim.attempt, claim.skew or 0.0):
         if claim.skew is not None:
             return Foreign("it is older than this attempt of the job")
         return Unproven("it is older than this attempt of the job, unless the clocks differ")
@@ -92,6 +92,14 @@ def owner(result: Complete, resolved: str, claim: Claim) -> Owner:
             f"the job was restarted {claim.attempt.restarts} times and nothing in it says which attempt wrote it"
         )
     return _by_time(result, claim)
+
+
+def _age(result: Complete) -> float:
+    """When what decides was written, at the latest: a line that the first look found whole is as old as the file was."""
+    line = result.line
+    if line is None or line.first is None or line.at >= line.first.size:
+        return result.written
+    return min(result.written, line.first.modified / 1e9)
 
 
 def _is_below(path: str, folder: str) -> bool:
@@ -160,12 +168,18 @@ def _by_time(result: Complete, claim: Claim) -> Owner:
         )
     if result.written > claim.now + LEAST_SKEW:
         return Unproven("it is stamped in the future: the clock that wrote it cannot be trusted")
+    line = result.line
+    if line is not None and line.first is not None and line.at < line.first.size and not line.is_last:
+        return Unproven(
+            "its last whole line was there at the first look, and what came since is no whole line"
+        )
+    written = _age(result)
     if claim.marker is not None:
-        if result.written > claim.marker:
+        if written > claim.marker:
             return Own("it is newer than the job's start marker, and the job was never restarted")
         return Foreign("it is older than the job's start marker")
     margin = abs(claim.skew) + LEAST_SKEW
-    if result.written > claim.attempt.started + margin:
+    if written > claim.attempt.started + margin:
         return Own(
             "it is newer than the job's start by more than the clocks differ, and the job was never restarted"
         )
