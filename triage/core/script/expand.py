@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 from triage.core.script import patterns
 from triage.core.script.arithmetic import arithmetic, changed, number
+from triage.core.script.builtins import DECLARES
 from triage.core.script.holes import FIRST_HOST, HOSTS, Holes, Value, elements, flat, known, symbols
 from triage.core.script.limits import VALUE, Budget
 from triage.core.script.splitting import DEFAULT, cuts, ends_empty, separators
@@ -23,6 +24,7 @@ _PLAIN = re.compile(r"\w*")
 _MOST_RANGE = 256
 _SINGLE = frozenset({HOSTS})
 """Symbols that stand for several words; all others are one."""
+_ASSIGNS = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
 
 
 class Expander:
@@ -47,6 +49,19 @@ class Expander:
         found: list[Field] = []
         for word in words:
             found += self._fields(word, state)
+        return found
+
+    def command(self, words: tuple[Word, ...], state: State) -> list[Field]:
+        """The words of a command. What `export A=$B` assigns is not split, as little as in `A=$B`."""
+        first = words[0][0] if words and len(words[0]) == 1 else None
+        if first is None or first.kind != "text" or first.text not in DECLARES:
+            return self.fields(words, state)
+        found: list[Field] = []
+        for word in words:
+            if word and word[0].kind == "text" and not word[0].quoted and _ASSIGNS.match(word[0].text):
+                found.append(Field(self.text(word, state), word[0].line))
+            else:
+                found += self.fields((word,), state)
         return found
 
     def text(self, word: Word, state: State) -> str:

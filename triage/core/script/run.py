@@ -34,7 +34,7 @@ _EXPORTS = re.compile(r"([A-Za-z_]\w*)=([^,]*)", re.ASCII)
 
 def simple(flow: Flow, node: tree.Simple, state: State) -> str:
     """Follows one simple command and gives what it prints."""
-    fields = flow.expander.fields(node.words, state)
+    fields = flow.expander.command(node.words, state)
     if len(fields) > WORDS:
         rest = Field(flow.holes.unknown("the command has too many words"), fields[WORDS].line, many=True)
         fields = [*fields[:WORDS], rest]
