@@ -188,3 +188,16 @@ def test_steps_name_the_job_where_it_is_known_and_keep_the_shells_variable_where
 def test_a_cancel_keeps_the_question_that_its_next_step_answers() -> None:
     steps = verdict(log("main.out", cancelled(50, what="JOB 1234"))).next_steps
     assert [step.partition(":")[0] for step in steps] == ["Who cancelled it", "If nobody did"]
+
+
+def test_a_weak_init_yields_to_iterations_that_were_seen() -> None:
+    crash = (
+        "Traceback (most recent call last):\n"
+        '  File "/w/train.py", line 9, in main\n    helper = Helper(batch)\n'
+        '  File "/w/train.py", line 4, in __init__\n    raise RuntimeError("boom")\n'
+        "RuntimeError: boom"
+    )
+    before, after = verdict(log("main.out", crash)).root, verdict(log("main.out", steps(1, 5), crash)).root
+    assert before is not None
+    assert after is not None
+    assert (before.phase, after.phase) == ("init", None)

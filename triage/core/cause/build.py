@@ -248,20 +248,22 @@ def _chain(o: Occurrence, echo: Trace | None) -> tuple[ChainLink, ...]:
 
 
 def _phase(job: JobLog, outcome: Outcome, echo: Trace | None) -> str | None:
+    """The phase that the stack or the rule tells. Once iterations were seen, `init` needs a frame that surely says it."""
     o = outcome.occurrence
     if o is None:
         return None
+    trained = bool(job.timeline.iterations)
     if isinstance(o.event, Trace):
         links = o.event.links
         own = links.index(o.exception) if o.exception in links else len(links) - 1
         for link in (links[own], *links[own + 1 :], *reversed(links[:own])):
-            if phase := phase_of(link.frames, job.ruleset.frames):
+            if phase := phase_of(link.frames, job.ruleset.frames, trained):
                 return phase
     if echo is not None and o.rule.category in _ECHOED:
         for link in reversed(echo.links):
-            if phase := phase_of(link.frames, job.ruleset.frames):
+            if phase := phase_of(link.frames, job.ruleset.frames, trained):
                 return phase
-    return o.rule.phase or None
+    return None if trained and o.rule.phase == "init" else o.rule.phase or None
 
 
 def _rows(incidents: Sequence[Incident], places: Places, own: int | None) -> tuple[Downstream, ...]:

@@ -18,14 +18,14 @@ _RAISES = ("raise ", "assert ")
 _OPTIMIZER_STEP = re.compile(r"\boptim\w*\.step\(")
 
 
-def phase_of(frames: Sequence[Frame], table: Sequence[FrameRow]) -> str | None:
+def phase_of(frames: Sequence[Frame], table: Sequence[FrameRow], trained: bool = False) -> str | None:
     """The phase of training in which a stack (outermost frame first) stands, or None.
 
     The innermost frame that says a phase decides, with four exceptions. A forward inside a backward (recompute) is
     `backward`, and one inside an evaluation is `eval`. A weak row (a constructor, `torch.load`) yields to what a frame
     further out says. An outer row (an engine that sets itself up, evaluators being built) decides wherever it stands.
     Module bodies say nothing by themselves; a stack that ends in the import (or, with a syntax error,
-    the compilation) of a module is `init` when nothing else speaks.
+    the compilation) of a module is `init` when nothing else speaks. Where training was seen to run (`trained`), neither this nor a weak row says `init`.
     """
     if len(frames) > MAX_FRAMES:
         frames = (*frames[: MAX_FRAMES // 2], *frames[-MAX_FRAMES // 2 :])
@@ -57,7 +57,8 @@ def phase_of(frames: Sequence[Frame], table: Sequence[FrameRow]) -> str | None:
             found = row.phase
         if found not in ("", "forward"):
             return found
-    return found or weak or ("init" if _importing(frames) else None)
+    said = found or weak or ("init" if _importing(frames) else None)
+    return None if trained and said == "init" and not found else said
 
 
 def _by_code(code: str) -> str:
