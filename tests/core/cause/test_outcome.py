@@ -385,3 +385,19 @@ def test_a_time_limit_behind_collectives_that_timed_out_is_not_the_cause() -> No
 
 def test_a_time_limit_of_a_run_that_outlived_a_timed_out_collective_is_a_time_limit() -> None:
     assert run(watchdog(0, 30), steps(1, 50, 60, 10), cancelled(555, "TIME LIMIT")).category == "timeout"
+
+
+def test_a_loss_that_stays_nan_is_told_and_is_no_failure() -> None:
+    def step(n: int, loss: str) -> str:
+        return f" iteration {n:8d}/     100 | elapsed time per iteration (ms): 100.0 | lm loss: {loss} | loss scale: 1.0 |"
+
+    found = verdict(log("main.out", step(1, "1.2E+01"), step(2, "NAN"), step(3, "NAN")))
+    assert (found.category, found.ended) == ("none", False)
+    assert "the loss is NaN since iteration 2 (main.out:2)" in found.reasons
+    passing = verdict(log("main.out", step(1, "1.2E+01"), step(2, "NAN"), step(3, "1.1E+01")))
+    assert not any("NaN" in reason for reason in passing.reasons)
+
+
+def test_a_step_in_slurms_memory_line_ends_before_the_sentence_does() -> None:
+    line = "slurmstepd: error: Detected 1 oom_kill event in StepId=8027146.0. Some of the step tasks have been OOM Killed."
+    assert verdict(log("main.out", line)).summary.endswith("step 8027146.0")

@@ -5,12 +5,14 @@ The search for a silent rank is a dozen modules, imported when collectives are a
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 
 from triage.core.cause.incident import Incident
 from triage.core.cause.joblog import JobLog, Reason, ResolvedExit
 from triage.core.cause.outcome import Blame, Outcome, alike, spokesman
 from triage.core.cause.rootcause import Selection
+from triage.core.cause.signs import Sign
 from triage.core.cause.timeline import Timeline
 from triage.core.cause.unexplained import cut_off, swallowed, unknown_exit, without_result
 from triage.core.events.model import Message, Trace
@@ -107,7 +109,7 @@ def _no_root(job: JobLog, selection: Selection) -> Outcome:
             summary="no failure: the run stopped itself before it reached its target",
         )  # fmt: skip
     return Outcome(
-        False, "none", False, unexplained=left, reasons=(*_last_sign(timeline), *selection.reasons),
+        False, "none", False, unexplained=left, reasons=(*_last_sign(timeline), *_not_a_number(timeline), *selection.reasons),
         summary="no failure seen, and no end either: the run may still be going",
     )  # fmt: skip
 
@@ -119,6 +121,23 @@ def _last_sign(timeline: Timeline) -> tuple[Reason, ...]:
     progress = last.progress
     what = f"iteration {progress.iteration}" if progress.iteration is not None else progress.kind
     return (Reason(f"last sign of life: {what} ({{0}})", ((progress.span.source, progress.span.first),)),)
+
+
+def _not_a_number(timeline: Timeline) -> tuple[Reason, ...]:
+    """Where the loss became NaN and stayed so to the last iteration."""
+    since: Sign | None = None
+    for sign in timeline.signs:
+        values = sign.progress.values
+        told = [value for name, value in values.items() if "loss" in name and "scale" not in name]
+        if any(map(math.isnan, told)) or values.get("number of nan iterations"):
+            since = since or sign
+        elif told:
+            since = None
+    if since is None:
+        return ()
+    progress = since.progress
+    where = "" if progress.iteration is None else f" since iteration {progress.iteration}"
+    return (Reason(f"the loss is NaN{where} ({{0}})", ((progress.span.source, progress.span.first),)),)
 
 
 def _ended_from_outside(job: JobLog, selection: Selection) -> Outcome | None:

@@ -34,13 +34,21 @@ def why_not(explained: Explained, rank: int) -> tuple[Reason, ...]:
                 )
             )
     if told:
-        return tuple(told)
+        once: dict[tuple[object, ...], Reason] = {}
+        for reason in told:
+            once.setdefault(_said(reason), reason)
+        return tuple(once.values())
     size = job.world.size
     if size is not None and rank >= size:
         return (Reason(f"there is no rank {rank}: the world has {size}"),)
     if rank in job.ranks_seen:
         return (Reason(f"rank {rank} wrote lines, and none of them tells of a failure"),)
     return (Reason(f"no line of rank {rank} was seen: the logs do not clear it"),)
+
+
+def _said(reason: Reason) -> tuple[object, ...]:
+    """What reads the same but for the lines of one file is told once, with the first of them."""
+    return (reason.text, *(source for source, _ in reason.places))
 
 
 def _of(incident: Incident, rank: int) -> Occurrence:

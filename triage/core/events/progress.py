@@ -21,7 +21,7 @@ from triage.core.values import dataclass, replace
 
 _LIMIT = 4096
 """Characters of a line that are looked at."""
-_NUMBER = r"[-+]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,4})?|nan|NaN|inf|-inf"
+_NUMBER = r"[-+]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,4})?|nan|NaN|NAN|[-+]?inf|[-+]?INF"
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,8 +57,8 @@ def phase_of(frames: Sequence[Frame], table: Sequence[FrameRow], trained: bool =
             found = row.phase
         if found not in ("", "forward"):
             return found
-    said = found or weak or ("init" if _importing(frames) else None)
-    return None if trained and said == "init" and not found else said
+    last = found or weak or ("init" if _importing(frames) else None)
+    return None if trained and last == "init" and not found else last
 
 
 def _by_code(code: str) -> str:
