@@ -154,6 +154,27 @@ def test_a_result_named_at_the_submit_is_waited_for(stage: Stage) -> None:
     assert stage.cluster.acts == ["cancel attempt 0"]
 
 
+def test_a_result_that_another_watch_named_is_not_waited_for(stage: Stage) -> None:
+    write(with_result(stage, dry_run=True), own())
+    stage.run(stage.loop(), 60)
+    stage.options = Options()
+    stage.run(stage.loop(), 300)
+    assert stage.cluster.acts == []
+
+
+@pytest.mark.parametrize(
+    "more", [{"submitted": START - 9000}, {"uid": 77}, {"submitted": START - 9000, "uid": 0}]
+)
+def test_a_result_named_for_an_earlier_job_with_this_id_is_not_waited_for(
+    stage: Stage, more: dict[str, Any]
+) -> None:
+    path = stage.cluster.folder / "m.json"
+    remember(stage.database(), NewJob(JOB, "submit", START - 20, options={"artifacts": [str(path)]}, **more))
+    write(path, own())
+    stage.run(stage.loop(), 300)
+    assert stage.cluster.acts == []
+
+
 def test_with_drain_the_last_lines_of_an_ended_job_count(stage: Stage) -> None:
     stage.options = Options(drain=True)
     loop = stage.loop()
@@ -438,6 +459,198 @@ def test_a_job_whose_script_restarts_it_is_left_to_that(stage: Stage) -> None:
     stage.run(stage.loop(), 600)
     assert stage.cluster.acts == []
     assert "restarts left" in stage.said()
+
+
+def iteration(number: int) -> str:
+    return f" [2026-12-01 10:00:00] iteration {number:8}/    5000 | consumed samples:        1 | elapsed time per iteration (ms): 100.0 | lm loss: 2.5E+00 |\n"
+
+
+def decided(stage: Stage) -> bool:
+    return "is to end early" in stage.said()
+
+
+def test_a_hang_that_works_again_within_the_grace_is_left_alone(stage: Stage) -> None:
+    stage.options = Options(stall_after=300.0, cancel_hung=True)
+    loop = stage.loop()
+    stage.cluster.output(JOB).write_text(iteration(1))
+    stage.run(loop, 600, lambda: decided(stage))
+    with open(stage.cluster.output(JOB), "a") as file:
+        file.write(iteration(2))
+    stage.run(loop, 200)
+    assert decided(stage)
+    assert "no longer holds" in stage.said()
+    assert stage.cluster.acts == []
+
+
+def test_a_failure_after_which_the_training_goes_on_is_left_alone_however_slow_it_is(stage: Stage) -> None:
+    stage.cluster.output(JOB).write_text("".join(f"[rank3]: {line}\n" for line in TRACE.splitlines()))
+    stage.options = Options(on_fail=True)
+    loop = stage.loop()
+    stage.run(loop, 100, lambda: decided(stage))
+    for number in range(1, 6):
+        with open(stage.cluster.output(JOB), "a") as file:
+            file.write(iteration(number))
+        stage.run(loop, 45)
+    stage.run(loop, 600)
+    assert decided(stage)
+    assert stage.cluster.acts == []
+
+
+@pytest.mark.parametrize("value", [own(loss=4), None], ids=["rewritten", "vanished"])
+def test_a_result_that_is_taken_back_within_the_grace_ends_nothing(stage: Stage, value: object) -> None:
+    path = with_result(stage, when="loss < 3", grace=60.0)
+    write(path, own(loss=2))
+    loop = stage.loop()
+    stage.run(loop, 100, lambda: decided(stage))
+    path.unlink()
+    if value is not None:
+        write(path, value)
+    stage.run(loop, 300)
+    assert decided(stage)
+    assert stage.cluster.acts == []
+    assert stage.cluster.jobs[JOB].requeue
+
+
+def test_a_result_that_is_taken_back_behind_the_fence_takes_the_fence_back(stage: Stage) -> None:
+    path = with_result(stage, when="loss < 3")
+    write(path, own(loss=2))
+
+    def rewrite(what: str) -> None:
+        if what == "set_requeue":
+            write(path, own(loss=40))
+
+    stage.cluster.before = rewrite
+    stage.run(stage.loop(), 100)
+    assert [action.requeue for action in actions_of(stage.database())] == [True]
+    assert stage.cluster.acts == []
+    assert stage.cluster.jobs[JOB].requeue
+
+
+def test_a_file_system_that_falls_silent_within_the_grace_is_a_brake(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from triage.watch import storage
+
+    stage.options = Options(stall_after=300.0, cancel_hung=True)
+    loop = stage.loop()
+    stage.run(loop, 600, lambda: decided(stage))
+    monkeypatch.setattr(storage, "sing", lambda *_: None)
+    stage.run(loop, 300)
+    assert decided(stage)
+    assert "file system of the logs does not answer" in stage.said()
+    assert stage.cluster.acts == []
+
+
+def test_cancels_within_the_grace_are_counted_before_the_act(stage: Stage) -> None:
+    from triage.core.jobs.attempt import Attempt
+    from triage.core.jobs.cancel import Cause
+    from triage.core.jobs.cancel import Stage as Reached
+    from triage.store.actions import intend, reach
+
+    stage.options = Options(stall_after=300.0, cancel_hung=True)
+    loop = stage.loop()
+    stage.run(loop, 600, lambda: decided(stage))
+    for number in (30, 31):
+        other = remember(stage.database(), NewJob(JobId(number), "watch", stage.cluster.now))
+        meant = intend(
+            stage.database(), other, Attempt(0, 1.0, 2.0), Cause.HANG, stage.cluster.now, "silent", {}
+        )
+        reach(stage.database(), meant, Reached.SENT, stage.cluster.now)
+    stage.run(loop, 300)
+    assert decided(stage)
+    assert "within 10 minutes" in stage.said()
+    assert stage.cluster.acts == []
+
+
+def stages_of(stage: Stage) -> list[str]:
+    return [action.stage.value for action in actions_of(stage.database())]
+
+
+@pytest.mark.parametrize(
+    "options", [{"dry_run": True}, {"cancel": False}, {"artifacts": ()}], ids=["dry", "no-cancel", "plain"]
+)
+def test_what_an_interrupted_watch_meant_is_not_done_by_one_that_was_not_asked_to(
+    stage: Stage, options: dict[str, Any]
+) -> None:
+    write(with_result(stage, grace=60.0), own())
+    stage.run(stage.loop(), 100, lambda: decided(stage))
+    stage.options = replace(stage.options, **options)
+    stage.run(replace(stage, holder="here:2:b").loop(), 300)
+    assert stage.cluster.acts == []
+    assert stages_of(stage)[0] == "abandoned"
+
+
+def test_a_watch_after_an_interrupted_one_proves_the_result_itself_and_grants_the_grace_anew(
+    stage: Stage,
+) -> None:
+    write(with_result(stage, grace=60.0), own())
+    stage.run(stage.loop(), 100, lambda: decided(stage))
+    stage.cluster.now += 300
+    began = stage.cluster.now
+    stage.run(replace(stage, holder="here:2:b").loop(), 300)
+    assert stage.cluster.acts == ["cancel attempt 0"]
+    assert stages_of(stage) == ["abandoned", "done"]
+    assert actions_of(stage.database())[1].at >= began
+    assert stage.cluster.now >= began + 60
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_a_fence_that_an_interrupted_watch_left_is_taken_back(stage: Stage, plain: bool) -> None:
+    write(with_result(stage), own())
+
+    def kill(what: str) -> None:
+        if what == "details" and not stage.cluster.jobs[JOB].requeue:
+            raise KeyboardInterrupt
+
+    stage.cluster.before = kill
+    with pytest.raises(KeyboardInterrupt):
+        stage.run(stage.loop(), 100)
+    stage.cluster.before = lambda _: None
+    assert stages_of(stage) == ["fenced"]
+    stage.options = Options() if plain else stage.options
+    stage.run(replace(stage, holder="here:2:b").loop(), 300)
+    assert stages_of(stage) == (["abandoned"] if plain else ["abandoned", "done"])
+    assert stage.cluster.acts == ([] if plain else ["cancel attempt 0"])
+    assert stage.cluster.jobs[JOB].requeue is plain
+
+
+@pytest.mark.parametrize("fenced", [True, False])
+def test_leaving_takes_back_what_was_meant(stage: Stage, fenced: bool) -> None:
+    write(with_result(stage, grace=0.0 if fenced else 60.0), own())
+
+    def stop(what: str) -> None:
+        if what == "details" and not stage.cluster.jobs[JOB].requeue:
+            raise KeyboardInterrupt
+
+    stage.cluster.before = stop
+    loop = stage.loop()
+    if fenced:
+        with pytest.raises(KeyboardInterrupt):
+            stage.run(loop, 100)
+    else:
+        stage.run(loop, 100, lambda: decided(stage))
+    loop.watchers[JOB].leave()
+    assert stages_of(stage) == ["abandoned"]
+    assert stage.cluster.jobs[JOB].requeue
+
+
+def test_a_result_of_the_attempt_before_is_no_proof_for_this_one(stage: Stage) -> None:
+    """It was proven, but held; then the job was started again, and no result of its own is there."""
+    path = with_result(stage)
+    write(path, own())
+    remember(stage.database(), NewJob(JOB, "hold", START))
+    known = find_job(stage.database(), JOB)
+    assert known is not None
+    set_held(stage.database(), known.number, True)
+    loop = stage.loop()
+    watcher = stage.run(loop, 20)
+    assert watcher.open is not None
+    assert "is held" in stage.said()
+    path.unlink()
+    stage.cluster.jobs[JOB] = Job(restarts=1, submitted=START + 25, started=START + 26)
+    set_held(stage.database(), known.number, False)
+    stage.run(loop, 300)
+    assert stage.cluster.acts == []
 
 
 def test_a_cancel_by_somebody_else_is_theirs(stage: Stage) -> None:

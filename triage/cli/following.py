@@ -19,11 +19,12 @@ from triage.files.waker import Waker
 from triage.report.mask import safe
 from triage.schedulers.interface import connect
 from triage.store.database import Database
+from triage.watch.ending import EXIT_CODES
 from triage.watch.events import Event, Tell
 from triage.watch.loop import Loop
 from triage.watch.options import Options
 from triage.watch.poller import Answer, Poller, ask
-from triage.watch.watcher import EXIT_CODES, Watcher
+from triage.watch.watcher import Watcher
 from triage.watch.world import World
 
 _TRIES = 3
@@ -91,7 +92,7 @@ def follow_jobs(
                 turned(list(loop.watchers.values()))
                 loop.rest(rest)
                 _give_up(loop, world.clock(), give_up)
-        except KeyboardInterrupt:
+        except BaseException:
             for watcher in loop.watchers.values():
                 watcher.leave()
             raise

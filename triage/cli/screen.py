@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from triage.cli.following import follow_jobs
 from triage.cli.output import emit, terminal_width, wants_color
 from triage.core.jobs.identity import JobId
+from triage.watch.ending import EXIT_CODES
 from triage.watch.options import Options
 from triage.watch.screen import Screen
-from triage.watch.watcher import EXIT_CODES, Watcher
+from triage.watch.watcher import Watcher
 
 _EVERY = 0.5
 

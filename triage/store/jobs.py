@@ -13,6 +13,9 @@ from triage.core.values import dataclass
 from triage.errors import StoreError
 from triage.store.database import Database
 
+_SUBMITTING = 600.0
+"""Seconds that may lie between a submit as it was remembered and as the scheduler tells it."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
@@ -55,6 +58,8 @@ class KnownJob:
     error: str
     token: str | None
     options: Mapping[str, Any]
+    asked: Mapping[str, Any]
+    """Of the options, those that its submit named."""
     watched: bool
     """The daemon watches it."""
     held: bool
@@ -82,18 +87,19 @@ def remember(database: Database, new: NewJob) -> int:
             known = _known(row)
             db.execute(
                 "UPDATE jobs SET uid = ?, submitted = ?, name = ?, folder = ?, script = ?, output = ?, error = ?,"
-                " token = ?, options = ?, scheduler = ? WHERE number = ?",
+                " token = ?, options = ?, asked = ?, scheduler = ? WHERE number = ?",
                 (_or(known.uid, new.uid), _or(known.submitted, new.submitted), new.name or known.name,
                  new.folder or known.folder, new.script or known.script, new.output or known.output,
                  new.error or known.error, _or(known.token, new.token),
-                 json.dumps({**known.options, **new.options}), _or(known.scheduler, new.scheduler), known.number),
+                 json.dumps({**known.options, **new.options}), json.dumps(dict(_asked(new) or known.asked)),
+                 _or(known.scheduler, new.scheduler), known.number),
             )  # fmt: skip
             return known.number
         cursor = db.execute(
             "INSERT INTO jobs (cluster, job, uid, submitted, added, origin, name, folder, script, output, error, token,"
-            " options, scheduler) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " options, asked, scheduler) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (*_key(new.job), new.uid, new.submitted, new.added, new.origin, new.name, new.folder, new.script,
-             new.output, new.error, new.token, json.dumps(dict(new.options)), new.scheduler),
+             new.output, new.error, new.token, json.dumps(dict(new.options)), json.dumps(dict(_asked(new))), new.scheduler),
         )  # fmt: skip
         assert cursor.lastrowid is not None
         return cursor.lastrowid
@@ -105,6 +111,20 @@ def find_job(database: Database, job: JobId) -> KnownJob | None:
         "SELECT * FROM jobs WHERE cluster = ? AND job = ? ORDER BY number DESC LIMIT 1", *_key(job)
     )
     return _known(rows[0]) if rows else None
+
+
+def is_same(
+    known: KnownJob, scheduler: str, uid: int | None, submitted: float | None, restarts: int | None
+) -> bool:
+    """Whether the job that the scheduler has under this id is the known one; a requeue submits it later again."""
+    if known.scheduler not in (None, scheduler):
+        return False
+    if known.uid is not None and uid is not None and known.uid != uid:
+        return False
+    if submitted is None or (known.ended is not None and submitted > known.ended):
+        return False
+    later = submitted - (known.submitted if known.submitted is not None else known.added)
+    return later > -_SUBMITTING and (bool(restarts) or later < _SUBMITTING)
 
 
 def get_job(database: Database, number: int) -> KnownJob:
@@ -175,6 +195,10 @@ def _key(job: JobId) -> tuple[str, str]:
     return job.cluster or "", job.local
 
 
+def _asked(new: NewJob) -> Mapping[str, Any]:
+    return new.options if new.origin == "submit" else {}
+
+
 def _or(known: Any, new: Any) -> Any:
     return known if known is not None else new
 
@@ -193,7 +217,7 @@ def _known(row: sqlite3.Row) -> KnownJob:
         raise StoreError(f"the store holds {name!r}, which is no job id: remove it with an SQLite tool")
     return KnownJob(
         row["number"], job, row["origin"], row["added"], row["uid"], row["submitted"], row["name"], row["folder"],
-        row["script"], row["output"], row["error"], row["token"], json.loads(row["options"]), bool(row["watched"]),
+        row["script"], row["output"], row["error"], row["token"], json.loads(row["options"]), json.loads(row["asked"]), bool(row["watched"]),
         bool(row["held"]), row["ended"], row["outcome"], row["exit_code"], row["state"], row["seen"], row["said"],
         row["scheduler"],
     )  # fmt: skip

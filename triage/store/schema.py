@@ -82,4 +82,7 @@ MIGRATIONS: tuple[str, ...] = (
     """
     ALTER TABLE jobs ADD COLUMN scheduler TEXT;
     """,
+    """
+    ALTER TABLE jobs ADD COLUMN asked TEXT NOT NULL DEFAULT '{}';
+    """,
 )

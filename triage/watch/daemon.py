@@ -12,7 +12,7 @@ from triage.core.jobs.identity import JobId
 from triage.core.values import dataclass
 from triage.errors import SchedulerError, StoreError
 from triage.store import daemons
-from triage.store.jobs import NewJob, all_jobs, find_job, note_state, remember, set_watched
+from triage.store.jobs import KnownJob, NewJob, all_jobs, find_job, is_same, note_state, remember, set_watched
 from triage.watch.events import Event
 from triage.watch.loop import Loop
 from triage.watch.options import Options, options_of
@@ -132,6 +132,8 @@ class Daemon:
                     own, again = {}, self._submitted_again(job, known.ended)
                     if again is None:
                         continue
+                elif known is not None and own and not self._is_same(known):
+                    own = {}
                 if self._matches(job):
                     options = {**self.options.as_json(), **own}
                     new = NewJob(
@@ -146,6 +148,14 @@ class Daemon:
         details = self.world.scheduler.details(job)
         submitted = details.sighting.submitted if details is not None else None
         return submitted if submitted is not None and submitted > ended else None
+
+    def _is_same(self, known: KnownJob) -> bool:
+        """How to watch a job is not taken from one that had its id before."""
+        details = self.world.scheduler.details(known.job)
+        if details is None:
+            return False
+        sighting = details.sighting
+        return is_same(known, self.world.scheduler.name, details.uid, sighting.submitted, sighting.restarts)
 
     def _matches(self, job: JobId) -> bool:
         if self.pattern is None:

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, assert_never
 
-from triage.core.jobs.attempt import Attempt, attempt_of
+from triage.core.jobs.attempt import Attempt, Succession, succession
 from triage.core.jobs.cancel import Abandon, Act, Cause, Fresh, Refuse, Situation, Stage, Step, Wait, decide
 from triage.core.jobs.dependents import harmed_by_cancel
-from triage.core.jobs.state import Phase
-from triage.core.jobs.witness import Program, Witness, merge
 from triage.core.values import dataclass
 from triage.errors import SchedulerError, StoreError
 from triage.files.handshake import Marked, is_of, marked_attempts, request_end
-from triage.files.records import write_record
 from triage.schedulers.interface import Details
 from triage.store.actions import Action, actions_of, intend, reach
 from triage.store.jobs import KnownJob, is_held
+from triage.watch.ending import leave_record, leave_word
 from triage.watch.events import Event
+from triage.watch.fresh import look
 from triage.watch.lease import Lease
 from triage.watch.options import Options
-from triage.watch.record import record_json
-from triage.watch.words import dated, resubmit
 from triage.watch.world import World
 
 _MOST_STEPS = 20
@@ -65,12 +61,15 @@ class EarlyEnd:
     _next: float = 0.0
     """Not before this time, because there was nothing to do."""
     _details: Details | None = field(default=None)
+    _left_over: bool = False
+    """The action is another watcher's, which has sent nothing yet."""
 
     def resume(self) -> None:
         """The action that another watcher, or this one before it was killed, has begun or brought to its end."""
         actions = actions_of(self.world.database, self.job.number)
         begun = [action for action in actions if not action.dry and action.stage is not Stage.ABANDONED]
         self.action = begun[-1] if begun else None
+        self._left_over = self._is_unsent
 
     @property
     def is_under_way(self) -> bool:
@@ -80,8 +79,14 @@ class EarlyEnd:
     def was_sent(self) -> bool:
         return self.action is not None and self.action.stage in (Stage.ASKED, Stage.SENT, Stage.DONE)
 
-    def step(self, now: float, details: Details, reason: Reason | None) -> list[Event]:
-        """Goes as far as it can be gone now; `reason` is needed only where no action is under way."""
+    @property
+    def _is_unsent(self) -> bool:
+        return self.action is not None and self.action.stage in (Stage.INTENDED, Stage.FENCED)
+
+    def step(
+        self, now: float, details: Details, reason: Reason | None, again: Callable[[], Reason | Wait | None]
+    ) -> list[Event]:
+        """Goes as far as it can be gone now: begins with `reason`, and before each further step asks `again` for it."""
         self._details = details
         if self.action is not None and self.action.stage.is_over:
             return []
@@ -89,12 +94,14 @@ class EarlyEnd:
             return []
         if 0 < self._next - now <= _LATER:
             return []
+        if self._left_over:
+            return self._recover(now)
         events: list[Event] = []
         self._fresh = None
         if not self._look_around(now):
             return events
         for _ in range(_MOST_STEPS):
-            decision = self._decide(now, reason)
+            decision = self._decide(now, reason if self.action is None else again())
             if isinstance(decision, Wait | Refuse):
                 events += self._say(decision)
                 self._next = now + (_SOON if self.action is not None else _LATER)
@@ -108,9 +115,36 @@ class EarlyEnd:
                 break
         return events
 
+    def _recover(self, now: float) -> list[Event]:
+        """What an interrupted watcher meant is undone: this one has to prove the reason itself, and grants the grace anew."""
+        self._next = now + _LATER
+        if not self.lease.is_mine(now, sure=True):
+            return []
+        self.resume()
+        if not self._left_over:
+            return []
+        assert self.action is not None
+        told = self._abandon(Abandon("the watcher that meant it was interrupted", self._is_fenced), now)
+        if self.action is None:
+            self._left_over, self._again, self._next = False, now, now
+        self.lease.give_back()
+        return told
+
+    def leave(self, now: float) -> list[Event]:
+        """Nobody watches any more: what was meant and not sent is undone."""
+        if not self._is_unsent or self._left_over or not self.lease.is_mine(now, sure=True):
+            return []
+        return self._abandon(Abandon("its watcher was stopped", self._is_fenced), now)
+
+    @property
+    def _is_fenced(self) -> bool:
+        return self.action is not None and self.action.stage is Stage.FENCED
+
     def close(self, now: float, details: Details, ended: float | None) -> list[Event]:
         """The job is gone, by this end or by itself."""
         self._details = details
+        if self._left_over:
+            self.resume()
         if self.action is None or self.action.stage.is_over:
             return []
         if not self.was_sent:
@@ -127,24 +161,11 @@ class EarlyEnd:
         """The job is gone after an act: only now it counts as saved."""
         assert self.action is not None
         self._reach(Stage.DONE, now, ended=ended if ended is not None else now)
-        self._leave_word(now)
+        assert self._details is not None
+        leave_word(self.job.job, self._details, self.action.why, now)
         saved = self.action.saved
         hours = f", about {saved:.1f} GPU-hours before it would have ended" if saved else ""
         return [self._event("action", f"is gone, its nodes are free{hours}", saved=saved)]
-
-    def _leave_word(self, now: float) -> None:
-        """At the end of the log, where the user looks: why it ended, and how to submit it again."""
-        assert self._details is not None
-        assert self.action is not None
-        details = self._details
-        lines = [
-            f"triage: job {self.job.job} was ended early on {dated(now)}, because {self.action.why}",
-            f"triage: to submit it again: {resubmit(details.folder, details.script)}",
-        ]
-        with contextlib.suppress(OSError):
-            descriptor = os.open(details.output, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
-            with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
-                file.write("".join(f"{line}\n" for line in lines))
 
     def _comment(self) -> None:
         """With the job, for `scontrol show job`; it is no harm if Slurm does not take it."""
@@ -152,12 +173,18 @@ class EarlyEnd:
         with contextlib.suppress(SchedulerError):
             self.world.scheduler.comment(self.job.job, f"triage ended it early: {self.action.why}")
 
-    def _decide(self, now: float, reason: Reason | None) -> Step:
+    def _decide(self, now: float, found: Reason | Wait | None) -> Step:
         action, options = self.action, self.options
-        cause = action.cause if action is not None else reason.cause if reason is not None else Cause.ARTIFACT
-        attempt = action.attempt if action is not None else reason.attempt if reason is not None else None
-        assert attempt is not None
+        reason = found if isinstance(found, Reason) else None
+        meant = action if action is not None else reason
+        assert meant is not None
         assert self._details is not None
+        cause, attempt = meant.cause, meant.attempt
+        holds = (
+            reason is not None
+            and reason.cause is cause
+            and succession(attempt, reason.attempt) is Succession.SAME
+        )
         database = self.world.database
         return decide(Situation(
             cause, action.stage if action is not None else Stage.NONE, attempt, now,
@@ -166,6 +193,7 @@ class EarlyEnd:
             stopped=database.stopped, leader=self.lease.is_mine(now, sure=True), rows=self._rows,
             whole_array=options.whole_array, harmed=self._harmed, break_dependents=options.break_dependents,
             graceful=self._signal(attempt) is not None, brake=reason.brake if reason is not None else None,
+            holds=None if isinstance(found, Wait) else holds, allowed=action is None or options.ends_for(cause),
         ))  # fmt: skip
 
     def _look_around(self, now: float) -> bool:
@@ -201,7 +229,7 @@ class EarlyEnd:
                 assert reason is not None
                 return self._store(now, reason)
             case Act.LOOK:
-                self._fresh = self._ask()
+                self._fresh = look(self.world, self.job.job, sent=self.was_sent)
                 return [], self._fresh is not None
             case Act.FENCE:
                 return self._fence(now)
@@ -224,6 +252,8 @@ class EarlyEnd:
         ):
             return [], False
         try:
+            if not dry:
+                self._clear(now)
             action = intend(
                 self.world.database, self.job.number, reason.attempt, reason.cause, now, reason.why, reason.evidence,
                 dry=dry, gpus=self._details.gpus, planned_end=reason.planned_end,
@@ -233,9 +263,24 @@ class EarlyEnd:
                 self._event("store", f"is not ended early, because that cannot be written down: {error}")
             ], False
         self.action = None if dry else action
+        if action.stage is not Stage.INTENDED:
+            self._left_over = self._is_unsent
+            return [], False
         data = {"stage": action.stage.value, "cause": reason.cause.value}
         told = [self._event("action", f"{verb}: {reason.why}", **data)]
         return told + self._write_record(action), not dry
+
+    def _clear(self, now: float) -> None:
+        """An intent that an interrupted watcher left is not this one's: its grace began with other evidence."""
+        for left in actions_of(self.world.database, self.job.number):
+            if left.stage is Stage.INTENDED and not left.dry:
+                reach(
+                    self.world.database,
+                    left,
+                    Stage.ABANDONED,
+                    now,
+                    why=f"{left.why}; its watcher was interrupted",
+                )
 
     def _fence(self, now: float) -> tuple[list[Event], bool]:
         """Requeueing off: a requeue between the check and the act would let it hit the next attempt."""
@@ -295,30 +340,6 @@ class EarlyEnd:
         self.action, self._again = None, now + _PAUSE
         return told
 
-    def _ask(self) -> Fresh | None:
-        """What the scheduler says now; `None` where it does not answer. scontrol tells of the attempt; that the nodes are
-        free, after an act, only squeue."""
-        job, scheduler = self.job.job, self.world.scheduler
-        try:
-            if self.was_sent:
-                status = scheduler.status([job])[job]
-                if not status.answered:
-                    return None
-                if status.released or status.phase in (Phase.ENDED, Phase.UNKNOWN):
-                    return Fresh(listed=False)
-                if not status.reading.is_running:
-                    return Fresh(listed=True)
-            details = scheduler.details(job)
-        except SchedulerError:
-            return None
-        if details is None:
-            return Fresh(listed=False)
-        told = merge([Witness(Program.SCONTROL, self.world.clock(), (details.sighting,))])
-        running = told.reading.is_running
-        return Fresh(
-            told.phase is not Phase.ENDED, running, attempt_of(told) if running else None, details.requeue
-        )
-
     def _reach(self, stage: Stage, now: float, **more: Any) -> None:
         assert self.action is not None
         self.action = reach(self.world.database, self.action, stage, now, **more)
@@ -326,17 +347,8 @@ class EarlyEnd:
 
     def _write_record(self, action: Action) -> list[Event]:
         """Beside the logs too; where that folder cannot be written the store has it."""
-        assert self._details is not None
-        if not self._details.output:
-            return []
-        record = record_json(self.job.job, self.job.uid, None, action)
-        try:
-            write_record(os.path.dirname(self._details.output), self.job.job.local, record)
-        except OSError as error:
-            return [
-                self._event("note", f"has its record in the store only: {error.strerror} beside the logs")
-            ]
-        return []
+        problem = leave_record(self.job.job, self.job.uid, self._details, None, action)
+        return [self._event("note", problem)] if problem is not None else []
 
     def _marked(self, attempt: Attempt) -> Marked | None:
         details = self._details

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from triage.core.cause.record import Record, read_record, with_record, without_logs
@@ -16,6 +17,7 @@ from triage.files.records import write_record
 from triage.schedulers.interface import Details
 from triage.store.actions import Action
 from triage.watch.record import record_json, slurm_of
+from triage.watch.words import dated, resubmit
 
 COMPLETED, EARLY, FAILED, CANCELLED, UNKNOWN = (
     "completed",
@@ -24,6 +26,8 @@ COMPLETED, EARLY, FAILED, CANCELLED, UNKNOWN = (
     "cancelled",
     "unknown",
 )
+EXIT_CODES = {COMPLETED: 0, EARLY: 0, FAILED: 10, UNKNOWN: 11, CANCELLED: 12}
+"""As the table of all commands has them (`triage/cli/exitcodes.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +96,15 @@ def leave_record(
     except OSError as error:
         return f"has its record in the store only: {error.strerror} beside the logs"
     return None
+
+
+def leave_word(job: JobId, details: Details, why: str, now: float) -> None:
+    """At the end of the log, where the user looks: why it ended, and how to submit it again."""
+    lines = [
+        f"triage: job {job} was ended early on {dated(now)}, because {why}",
+        f"triage: to submit it again: {resubmit(details.folder, details.script)}",
+    ]
+    with contextlib.suppress(OSError):
+        descriptor = os.open(details.output, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+            file.write("".join(f"{line}\n" for line in lines))

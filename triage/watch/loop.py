@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import field, replace
 from functools import partial
 
-from triage.core.jobs.cancel import Cause
+from triage.core.jobs.cancel import Cause, Stage
 from triage.core.jobs.identity import JobId
 from triage.core.jobs.pace import LONGEST, interval
 from triage.core.values import dataclass
@@ -20,6 +20,7 @@ from triage.watch.watcher import LOOK_EVERY, Watcher
 from triage.watch.world import World
 
 _SITE_EVERY = 5.0
+_ACTED = (Stage.ASKED, Stage.SENT, Stage.DONE)
 
 
 @dataclass(slots=True)
@@ -94,7 +95,12 @@ class Loop:
         if due is not None and 0 < due - now <= LONGEST and not woken:
             return due
         self._ticks[watcher.job] = now + LOOK_EVERY
-        self._safely(watcher, lambda: self._ticks.update({watcher.job: watcher.tick(now, self._about(now))}))
+        self._safely(
+            watcher,
+            lambda: self._ticks.update(
+                {watcher.job: watcher.tick(now, self._about(now), partial(self._count, watcher))}
+            ),
+        )
         return self._ticks[watcher.job]
 
     def _safely(self, watcher: Watcher, do: Callable[[], None]) -> None:
@@ -114,16 +120,21 @@ class Loop:
         at, site = self._site
         if 0 <= now - at < _SITE_EVERY:
             return site
+        self._site = (now, self._count())
+        return self._site[1]
+
+    def _count(self, beside: Watcher | None = None) -> Site:
+        """Now; the cancel of the job itself is not one of the others'."""
+        own = beside.known.number if beside is not None and beside.known is not None else None
+        now = self.world.clock()
         active = [watcher for watcher in self.watchers.values() if not watcher.is_over]
         recent: list[float] = []
         if any(watcher.options.on_fail or watcher.options.cancel_hung for watcher in active):
             try:
                 recent = [
                     now - action.since for action in actions_of(self.world.database)
-                    if action.cause is not Cause.ARTIFACT and not action.dry and action.stage.value in ("asked", "sent", "done")
+                    if action.cause is not Cause.ARTIFACT and not action.dry and action.stage in _ACTED and action.job != own
                 ]  # fmt: skip
             except StoreError:
                 recent = [0.0, 0.0]
-        site = Site(len(active), sum(watcher.stalls() for watcher in active), tuple(recent))
-        self._site = (now, site)
-        return site
+        return Site(len(active), sum(watcher.stalls() for watcher in active), tuple(recent))

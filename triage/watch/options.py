@@ -50,6 +50,15 @@ class Options:
     def wait_before(self, cause: Cause) -> float:
         return GRACE[cause] if self.grace is None else self.grace
 
+    def ends_for(self, cause: Cause) -> bool:
+        """Whether this watcher may end a job for that cause."""
+        asked = {
+            Cause.ARTIFACT: bool(self.artifacts),
+            Cause.FAILURE: self.on_fail,
+            Cause.HANG: self.cancel_hung,
+        }
+        return self.cancel and not self.dry_run and asked[cause]
+
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 

@@ -13,7 +13,9 @@ from triage.core.jobs.brakes import Stall, brake
 from triage.core.jobs.cancel import Cause
 from triage.core.jobs.state import State
 from triage.core.values import dataclass
+from triage.schedulers.interface import Details
 from triage.watch.early import Reason
+from triage.watch.logs import JobLogs
 from triage.watch.record import evidence_of
 from triage.watch.results import Proven
 
@@ -102,6 +104,13 @@ def _restarts_left(script: str, attempts: int) -> bool:
         return False
     allowed = [int(number) for number in _RESTARTS.findall(text)]
     return "scontrol requeue" in text or any(attempts - 1 < number for number in allowed)
+
+
+def planned_end(logs: JobLogs | None, details: Details, now: float) -> float | None:
+    """When the job would end by itself: by its progress, else by its time limit."""
+    left = time_left(logs.curve) if logs is not None else None
+    known = (now + left if left is not None else None, details.sighting.ended)
+    return min((end for end in known if end is not None), default=None)
 
 
 def time_left(curve: Sequence[tuple[float, Progress]]) -> float | None:

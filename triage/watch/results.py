@@ -30,6 +30,7 @@ class Proven:
     """The one that came last."""
     because: str
     """Why it is this attempt's."""
+    attempt: Attempt
     all: tuple[Complete, ...] = ()
 
 
@@ -86,6 +87,14 @@ class Results:
         self.told.add(what)
         return new
 
+    @property
+    def lack(self) -> str | None:
+        """That the condition is over fields that never came: most likely they are spelled differently."""
+        if not self.missing:
+            return None
+        there = ", ".join(self.fields) or "none"
+        return f"ended without {', '.join(self.missing)} in its result, which --when needs; its fields were: {there}"
+
     def look(self, now: float, progress: Progress | None) -> tuple[Proven | Open | None, float | None]:
         """What there is, and when a second look is due; `None` without `--artifact`."""
         if not self.options.artifacts:
@@ -98,7 +107,7 @@ class Results:
                 return answer, due
             proven.append(answer)
         last = max(proven, key=lambda pair: pair[0].written)
-        return Proven(*last, tuple(result for result, _ in proven)), due
+        return Proven(*last, self.attempt, tuple(result for result, _ in proven)), due
 
     def _of_target(
         self, target: Target, seen: Sequence[Complete | NotYet], now: float, progress: Progress | None

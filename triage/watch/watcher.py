@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import field, replace
 from typing import Any, assert_never
 
 from triage.core.cause.verdict import Verdict
+from triage.core.jobs.attempt import Succession, succession
 from triage.core.jobs.brakes import Quiet
+from triage.core.jobs.cancel import Wait
 from triage.core.jobs.identity import JobId
 from triage.core.jobs.life import Happening, Life, follow
 from triage.core.jobs.pace import Pace
 from triage.core.jobs.state import Phase, State
 from triage.core.values import dataclass
 from triage.errors import StoreError, UsageError
-from triage.files.canary import sing
 from triage.files.joblogs import log_paths
 from triage.schedulers.interface import Details
 from triage.store.actions import Action
-from triage.store.jobs import KnownJob, NewJob, end_job, find_job, get_job, remember
+from triage.store.jobs import KnownJob, NewJob, end_job, find_job, get_job, is_same, remember
 from triage.watch.early import EarlyEnd, Reason
-from triage.watch.ending import CANCELLED, COMPLETED, EARLY, FAILED, UNKNOWN, Ending, ending_of, leave_record
+from triage.watch.ending import EXIT_CODES, Ending, ending_of, leave_record
 from triage.watch.events import Event
 from triage.watch.lease import Lease
 from triage.watch.logs import JobLogs
 from triage.watch.options import Options, options_of
 from triage.watch.poller import Answer, Question
-from triage.watch.reasons import Quietness, Site, for_failure, for_hang, for_result, time_left
+from triage.watch.reasons import Quietness, Site, for_failure, for_hang, for_result, planned_end, time_left
 from triage.watch.results import Open, Proven, Results
+from triage.watch.storage import Storage
 from triage.watch.words import (
     end_words,
     estimate_words,
@@ -40,11 +42,10 @@ from triage.watch.words import (
 from triage.watch.world import World
 
 _PROGRESS_EVERY = 300.0
-_STORAGE_EVERY = 30.0
+_WORKS_AGAIN = 2
+"""Looks with progress after which a failure is overcome; one may show what was written before it."""
 _DRAINED = 5.0
 """Seconds without a new byte after which a log of an ended job is taken to be whole, with `--drain`."""
-EXIT_CODES = {COMPLETED: 0, EARLY: 0, FAILED: 10, UNKNOWN: 11, CANCELLED: 12}
-"""As the table of all commands has them (`triage/cli/exitcodes.py`)."""
 _THERE = "there"
 _MANY = 50
 _AT_REST = 120.0
@@ -83,7 +84,11 @@ class Watcher:
     """When its logs last grew."""
     _draining: float | None = None
     """Since when the ended job's logs have been silent."""
-    _storage: tuple[float, bool] = (float("-inf"), False)
+    _storage: Storage = field(default_factory=Storage)
+    _failed: Verdict | None = None
+    """The latest of this attempt that says it has failed."""
+    _worked: int = 0
+    """Looks with progress since then."""
 
     @property
     def is_over(self) -> bool:
@@ -115,8 +120,8 @@ class Watcher:
             else:
                 self._conclude(now)
 
-    def tick(self, now: float, site: Site) -> float:
-        """Looks at logs and results, and acts; returns when it wants to look again."""
+    def tick(self, now: float, site: Site, site_now: Callable[[], Site]) -> float:
+        """Looks at logs and results, and acts; returns when it wants to look again. `site_now` counts anew."""
         again = now + self._pause(now, site)
         if self._draining is not None and not self.is_over and self.logs is not None:
             if self.logs.look(now) or self.logs.grew:
@@ -126,14 +131,20 @@ class Watcher:
             return again
         if self.is_over or self.logs is None or self.life.phase in (Phase.WAITING, Phase.UNKNOWN):
             return again
-        alive = self.logs.look(now)
-        self._tell_logs(now)
-        self._count_silence(now, alive)
-        found = self._look_at_results(now)
+        found = self._look(now)
         if found is not None:
             again = min(again, found)
-        self._act(now, site)
+        self._act(now, site, site_now)
         return again
+
+    def _look(self, now: float) -> float | None:
+        """At logs and results; returns when a second look at the results is due."""
+        assert self.logs is not None
+        alive = self.logs.look(now)
+        self._worked += alive
+        self._tell_logs(now)
+        self._count_silence(now, alive)
+        return self._look_at_results(now)
 
     def _pause(self, now: float, site: Site) -> float:
         """Of many jobs, those that have written nothing for some time are looked at less often."""
@@ -152,6 +163,11 @@ class Watcher:
 
     def leave(self) -> None:
         """Stops watching; the job is left alone."""
+        try:
+            for event in self.early.leave(self.world.clock()) if self.early is not None else ():
+                self.world.tell(event)
+        except StoreError as error:
+            self._event("store", f"has an action that cannot be taken back: {error}")
         if self.lease is not None and self.lease.held:
             self.lease.give_back()
         if self.known is not None and not self.is_over:
@@ -160,13 +176,11 @@ class Watcher:
     def _learn(self, details: Details, now: float) -> None:
         """scontrol tells where the logs lie, whose job it is, and what it may use."""
         self.details = details
-        sighting = details.sighting
-        first = sighting.submitted if not sighting.restarts else None
-        self._as_submitted()
+        first = details.sighting.submitted if not details.sighting.restarts else None
+        self._as_submitted(details)
         number = remember(self.world.database, NewJob(
             self.job, self.origin, now, details.uid, first, details.name, details.folder, details.script, details.output,
-            details.error, None, self.options.as_json(),
-            self.world.scheduler.name,
+            details.error, scheduler=self.world.scheduler.name,
         ))  # fmt: skip
         if self.known is None or self.known.number != number:
             self.known = get_job(self.world.database, number)
@@ -174,22 +188,19 @@ class Watcher:
             self.early = EarlyEnd(self.world, self.known, self.options, self.lease)
             self.early.resume()
         if self.logs is None:
-            paths = log_paths(details.output, details.error, self._ids(details), self.options.logs)
+            raw = details.raw if details.raw is not None else self.job.number
+            ids = list(dict.fromkeys((self.job.local, str(raw))))
+            paths = log_paths(details.output, details.error, ids, self.options.logs)
             self.logs = JobLogs(self.job.local, paths, details.output, self.world.analysis, now)
 
-    def _as_submitted(self) -> None:
-        """A result that was named when the job was submitted is waited for, unless another one is named now."""
+    def _as_submitted(self, details: Details) -> None:
+        """A result that the job's submit named is waited for, unless one is named now; no other watcher's ever is."""
         known = find_job(self.world.database, self.job) if self.known is None else None
-        if known is not None and known.options and not self.options.artifacts:
-            kept = options_of(known.options)
-            self.options = replace(
-                self.options, artifacts=kept.artifacts, when=kept.when, min_age=kept.min_age, any=kept.any
-            )
-
-    def _ids(self, details: Details) -> Sequence[str]:
-        return list(
-            dict.fromkeys((self.job.local, str(details.raw if details.raw is not None else self.job.number)))
-        )
+        if known is None or not known.asked or self.options.artifacts:
+            return
+        sighting = details.sighting
+        if is_same(known, self.world.scheduler.name, details.uid, sighting.submitted, sighting.restarts):
+            self.options = replace(self.options, artifacts=options_of(known.asked).artifacts)
 
     def _tell_happening(self, happening: Happening, before: Life, answer: Answer, now: float) -> None:
         status = self.life.status
@@ -230,7 +241,7 @@ class Watcher:
             except OSError as error:
                 self._event("note", f"has logs whose ends could not be kept: {error.strerror}")
         self._event("requeued", f"was requeued: attempt {number} is over, and it will start again", kept=kept)
-        self.results, self.open = None, None
+        self.results, self.open, self._proven, self._failed = None, None, None, None
 
     def _started(self, now: float) -> None:
         attempt = self.life.attempt
@@ -244,7 +255,7 @@ class Watcher:
             self._event("attempt", f"runs its attempt {attempt.restarts}", restarts=attempt.restarts)
             if self.logs is not None:
                 self.logs.new_attempt(attempt.restarts)
-        self.quiet, self._told_stall = Quiet(now), False
+        self.quiet, self._told_stall, self._failed = Quiet(now), False, None
 
     def _tell_logs(self, now: float) -> None:
         assert self.logs is not None
@@ -252,6 +263,7 @@ class Watcher:
         verdict = self.logs.early_verdict(now) if self.life.phase is Phase.ACTIVE and not sent else None
         if verdict is not None:
             self.verdict = verdict
+            self._failed, self._worked = verdict if verdict.failed else None, 0
             if verdict.failed and verdict.summary != self._told_failure:
                 self._told_failure = verdict.summary
                 self._event("failure", f"has failed: {verdict_words(verdict)}", verdict=verdict.to_json())
@@ -262,7 +274,7 @@ class Watcher:
             self._event("progress", progress_words(progress, left), iteration=progress.iteration, total=progress.total, left=left)  # fmt: skip
 
     def _look_at_results(self, now: float) -> float | None:
-        if self.results is None or self.logs is None or (self.early is not None and self.early.is_under_way):
+        if self.results is None or self.logs is None:
             return None
         found, due = self.results.look(now, self.logs.progress)
         if isinstance(found, Open):
@@ -278,7 +290,7 @@ class Watcher:
         self._proven = found if isinstance(found, Proven) else None
         return due
 
-    def _act(self, now: float, site: Site) -> None:
+    def _act(self, now: float, site: Site, site_now: Callable[[], Site]) -> None:
         """Where there is a reason to end it, or an end that was begun."""
         if (
             self.early is None
@@ -291,8 +303,17 @@ class Watcher:
         if not self.early.is_under_way and self.options.cancel and self.life.status.state is State.RUNNING:
             reason = self._reason(now, site)
         if reason is not None or self.early.is_under_way:
-            for event in self.early.step(now, self.details, reason):
+            for event in self.early.step(now, self.details, reason, lambda: self._reason_again(site_now)):
                 self.world.tell(event)
+
+    def _reason_again(self, site_now: Callable[[], Site]) -> Reason | Wait | None:
+        """The reason, from all that can be seen now: a job that works again has none any more."""
+        now = self.world.clock()
+        due = self._look(now)
+        if self.life.status is None or self.life.status.state is not State.RUNNING:
+            return None
+        reason = self._reason(now, site_now())
+        return Wait("its result is looked at a second time") if reason is None and due is not None else reason
 
     def stalls(self) -> bool:
         """Its logs have been silent for too long."""
@@ -310,38 +331,28 @@ class Watcher:
         assert self.life.attempt is not None
         assert self.life.status is not None
         assert self.details is not None
-        attempt, end = self.life.attempt, self._planned_end(now)
-        if self._proven is not None:
+        attempt, end = self.life.attempt, planned_end(self.logs, self.details, now)
+        if self._proven is not None and succession(self._proven.attempt, attempt) is Succession.SAME:
             return for_result(self._proven, attempt, end)
         if not self.options.on_fail and not (self.options.cancel_hung and self._told_stall):
             return None
         quiet = Quietness(
             self.life.status.state, self.quiet.seconds, self._storage_answers(now), self.details.script, site
         )
-        if self.options.on_fail and self.verdict is not None:
-            failed = for_failure(self.verdict, attempt, quiet, end)
+        if self.options.on_fail and self._failed is not None and self._worked < _WORKS_AGAIN:
+            failed = for_failure(self._failed, attempt, quiet, end)
             if failed is not None:
                 return failed
         if self.options.cancel_hung and self.options.stall_after is not None and self._told_stall:
             return for_hang(self.options.stall_after, self.verdict, attempt, quiet, end)
         return None
 
-    def _planned_end(self, now: float) -> float | None:
-        """When it would end by itself: by its progress, else by its time limit."""
-        left = time_left(self.logs.curve) if self.logs is not None else None
-        limit = self.details.sighting.ended if self.details is not None else None
-        known = [end for end in (now + left if left is not None else None, limit) if end is not None]
-        return min(known, default=None)
-
     def _storage_answers(self, now: float) -> bool:
-        """Whether the file system of the logs can be written and read, as of a few seconds ago."""
+        """Whether the file system of the logs can be written and read; asked more often before an act."""
         if self.details is None or not self.details.output:
             return False
-        at, answers = self._storage
-        if not 0 <= now - at < _STORAGE_EVERY:
-            answers = sing(os.path.dirname(self.details.output), self.world.clock) is not None
-            self._storage = (now, answers)
-        return answers
+        acts = self.early is not None and self.early.is_under_way
+        return self._storage.answers(os.path.dirname(self.details.output), now, self.world.clock, acts=acts)
 
     def _conclude(self, now: float) -> None:
         """One verdict, in the store, beside the logs, and told."""
@@ -360,9 +371,9 @@ class Watcher:
             self.job, self.life, logs, action, self.early.signal if self.early is not None else None
         )
         self.verdict = self.ending.verdict
-        self._warn_of_fields()
-        if self.known is None:
-            self.known = find_job(self.world.database, self.job)
+        if self.results is not None and self.results.lack is not None:
+            self._event("note", self.results.lack)
+        self.known = self.known or find_job(self.world.database, self.job)
         if self.known is not None:
             self._write_down(now, action)
         data = {"outcome": self.ending.outcome, "verdict": self.verdict.to_json()}
@@ -384,12 +395,6 @@ class Watcher:
             problem = leave_record(self.job, self.known.uid, self.details, self.ending.status, action)
             if problem is not None:
                 self._event("note", problem)
-
-    def _warn_of_fields(self) -> None:
-        """A condition over fields that never came: most likely they are spelled differently."""
-        if self.results is not None and self.results.missing:
-            there = ", ".join(self.results.fields) or "none"
-            self._event("note", f"ended without {', '.join(self.results.missing)} in its result, which --when needs; its fields were: {there}")  # fmt: skip
 
     def _event(self, kind: str, message: str, **data: Any) -> None:
         self.world.tell(Event(self.world.clock(), kind, str(self.job), message, data))

@@ -72,6 +72,25 @@ def test_what_is_not_known_or_not_ours_waits(more: dict[str, Any]) -> None:
         assert isinstance(step(stage, fresh=FENCED, **more), Wait)
 
 
+@pytest.mark.parametrize("more", [{"holds": False}, {"allowed": False}])
+def test_a_reason_that_is_gone_takes_the_intent_and_the_fence_back(more: dict[str, Any]) -> None:
+    for stage in (Stage.INTENDED, Stage.FENCED):
+        gone = step(stage, fresh=FENCED, **more)
+        assert isinstance(gone, Abandon)
+        assert gone.restore is (stage is Stage.FENCED)
+
+
+def test_a_reason_that_is_being_looked_at_holds_the_fence_back() -> None:
+    assert isinstance(step(Stage.INTENDED, holds=None), Wait)
+    assert isinstance(step(Stage.FENCED, fresh=FENCED, holds=None), Abandon)
+
+
+@pytest.mark.parametrize("more", [{"holds": False}, {"holds": None}, {"allowed": False}, {"brake": "why"}])
+@pytest.mark.parametrize("stage", [Stage.ASKED, Stage.SENT])
+def test_nothing_more_is_sent_without_a_reason_that_still_holds(stage: Stage, more: dict[str, Any]) -> None:
+    assert isinstance(step(stage, fresh=FENCED, now=100.0 + GRACEFUL, **more), Wait)
+
+
 def test_dependents_allow_the_graceful_end_only() -> None:
     harmed = {"harmed": ("62 (afterok)",)}
     assert step(Stage.FENCED, fresh=FENCED, graceful=True, **harmed) is Act.ASK

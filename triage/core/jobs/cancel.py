@@ -85,6 +85,10 @@ class Situation:
     graceful: bool = False
     """The script offers to end itself, or the user named a signal."""
     brake: str | None = None
+    holds: bool | None = True
+    """The reason, looked at again; `None`: a second look will tell."""
+    allowed: bool = True
+    """This watcher was asked to end the job for that cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +136,9 @@ def decide(s: Situation) -> Step:
         return Act.STORE if obstacle is None else obstacle
     if obstacle is not None:
         return Abandon(obstacle.why, s.stage is Stage.FENCED) if isinstance(obstacle, Refuse) else obstacle
+    lost = _lost(s)
+    if lost is not None:
+        return lost
     if s.stage is Stage.INTENDED:
         if s.now - s.since < s.grace:
             return Wait(f"a veto is possible for {s.grace:.0f} s (`triage hold`)")
@@ -163,6 +170,16 @@ def _obstacle(s: Situation) -> Wait | Refuse | None:
             " give --break-dependents to cancel it all the same"
         )
     return None
+
+
+def _lost(s: Situation) -> Step | None:
+    """`None` if what the intent rests on is still so: a job that works again is not ended."""
+    fenced = s.stage is Stage.FENCED
+    if not s.allowed:
+        return Abandon("this watcher was not asked to end it", fenced)
+    if s.holds is None and not fenced:
+        return Wait("its reason is looked at again")
+    return None if s.holds else Abandon("the reason for it no longer holds", fenced)
 
 
 def _checked(s: Situation) -> Step | None:
@@ -201,6 +218,8 @@ def _after_act(s: Situation) -> Step:
         return Abandon("another attempt runs now", restore=False)
     if s.stopped or s.held or not s.leader:
         return Wait("nothing more is sent: it is held, stopped, or another watcher acts")
+    if not s.allowed or s.holds is not True or s.brake is not None:
+        return Wait("nothing more is sent: the reason for it no longer holds for this watcher")
     if s.stage is Stage.ASKED:
         if s.now - s.since < GRACEFUL:
             return Wait("its script was asked to end itself")
