@@ -239,6 +239,28 @@ def test_name_of_a_launcher_as_the_value_of_an_option_starts_nothing() -> None:
     assert len(read_script(f"{HEAD}srun ./wrap --numa -- torchrun --nnodes=2 train.py").runs) == 1
 
 
+ALONE = f"{TORCHRUN.split(' --nnodes')[0]} --standalone train.py"
+
+
+def test_same_command_once_for_each_node_is_no_one_group() -> None:
+    twice = f"srun -N1 -n1 {ALONE} &\nsrun -N1 -n1 {ALONE} &\nwait\n"
+    assert checks(HEAD + twice)["torchrun/one-group"] is Severity.ERROR
+    loop = f"for i in 0 1; do srun -N1 -n1 -r $i {ALONE} & done; wait\n"
+    assert checks(HEAD + loop)["torchrun/one-group"] is Severity.ERROR
+    sweep = f"for i in 0 1; do srun -N1 -n1 -r $i {ALONE} --seed $i & done; wait\n"
+    assert "torchrun/one-group" not in checks(HEAD + sweep)
+    assert "torchrun/one-group" not in checks(
+        f"{HEAD}srun -N1 -n1 {ALONE} &\nsrun -N1 -n1 {ALONE} --seed 2 &\n"
+    )
+
+
+def test_word_of_srun_that_is_not_known_is_told() -> None:
+    notes = [
+        item for item in found(f"{HEAD}srun $SRUN_ARGS {TORCHRUN} {END}") if item.check == "script/unresolved"
+    ]
+    assert "SRUN_ARGS is not set" in notes[0].message
+
+
 def test_storage_by_the_type_of_its_mount() -> None:
     text = f"{HEAD}srun {TORCHRUN} {END} --save /data/x"
     present = {"/lustre/w", "/lustre/w/train.py", "/lustre/w/.venv"}

@@ -9,7 +9,7 @@ from triage.core.megatron.launch import Framework
 from triage.core.script.arithmetic import number
 from triage.core.script.case import Script, several_nodes, severity
 from triage.core.script.facts import Facts
-from triage.core.script.holes import LOCAL_ID, known
+from triage.core.script.holes import FIRST_REASON, LOCAL_ID, known, symbols
 from triage.core.script.launchers import Launcher
 from triage.core.script.launches import Run
 
@@ -75,6 +75,10 @@ def nodes(script: Script, run: Run, _: Facts) -> Iterator[Finding]:
     spread = run.command.background or run.command.repeated
     here = run.step.nodes if run.in_step and not spread else script.allocation.nodes
     line = run.flag_line(_NAMES[run.started.launcher][0], "standalone")
+    if spread and _alone_on_each(script, run):
+        text = f"independent single-node jobs on {here} nodes instead of one worker group: set --nnodes to {here}"
+        yield Finding(Severity.ERROR, "torchrun/one-group", text, None, line)
+        return
     if here is None or here == group or (spread and group == run.step.nodes):
         return
     grade = severity(script, run)
@@ -97,6 +101,21 @@ def nodes(script: Script, run: Run, _: Facts) -> Iterator[Finding]:
         if not run.in_step:
             text = f"the worker group has {group} nodes, but {here} are allocated"
         yield Finding(grade, "torchrun/nodes", text, None, line)
+
+
+def _alone_on_each(script: Script, run: Run) -> bool:
+    """Whether the same command is certainly started once for each node, each time as a worker group of its own."""
+    same = [other for other in script.runs if _alike(run, other)]
+    told = all(ord(mark) < FIRST_REASON for word in run.command.words for mark in symbols(word.text))
+    return told and run.launch.nodes == 1 and len(same) > 1 and len(same) == script.allocation.nodes
+
+
+def _alike(run: Run, other: Run) -> bool:
+    one, two = run.command, other.command
+    texts = [[word.text for word in command.words] for command in (one, two)]
+    values = [{name: item.text for name, item in command.environment.items()} for command in (one, two)]
+    steps = other.in_step and other.step.nodes == 1 and two.background and two.certain
+    return steps and texts[0] == texts[1] and values[0] == values[1]
 
 
 def agents(script: Script, run: Run, _: Facts) -> Iterator[Finding]:

@@ -52,7 +52,8 @@ PLACES = frozenset(
     {FIRST_HOST, OWN_HOST, JOB_ID, HOME, USER, SUBMIT_DIR, TEMPORARY, NODE_ID, TASK_ID, LOCAL_ID}
 )
 """Symbols that stand in names and paths, and in no number that a check needs."""
-_DYNAMIC = _FIRST + 64
+FIRST_REASON = _FIRST + 64
+"""The code of the first hole that is no symbol."""
 _HOLE = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + 0xFFFF)}]")
 
 Array = tuple[str, ...]
@@ -76,15 +77,15 @@ class Holes:
         hole = self._known.get(key)
         if hole is None:
             if len(self._reasons) >= _MOST:
-                return chr(_DYNAMIC + _MOST - 1)
-            hole = self._known[key] = chr(_DYNAMIC + len(self._reasons))
+                return chr(FIRST_REASON + _MOST - 1)
+            hole = self._known[key] = chr(FIRST_REASON + len(self._reasons))
             self._reasons.append(key[0])
             self._choices.append(choices)
         return hole
 
     def choices(self, hole: str) -> tuple[str, ...]:
         """What a hole is in each branch; empty where that is not known."""
-        index = ord(hole) - _DYNAMIC
+        index = ord(hole) - FIRST_REASON
         return self._choices[index] if 0 <= index < len(self._choices) else ()
 
     def chosen(self, text: str, branch: int) -> str:
@@ -109,7 +110,7 @@ class Holes:
             return ""
         if match[0] in _NAMES:
             return f"{_NAMES[match[0]]} is known only when the job runs"
-        index = ord(match[0]) - _DYNAMIC
+        index = ord(match[0]) - FIRST_REASON
         return self._reasons[index] if 0 <= index < len(self._reasons) else "not known"
 
 

@@ -276,6 +276,10 @@ def _tasks(step: Allocation) -> tuple[int | None, int | None]:
 def unresolved(run: Run, holes: Holes) -> dict[str, str]:
     """Options whose value is not known, with the reason."""
     found: dict[str, str] = {}
+    srun = run.command.wrapper("srun")
+    for option in srun.options if srun is not None else ():
+        if not option.name and option.value is not None:
+            found["the options of srun"] = holes.reason(option.value.text)
     words = run.started.arguments
     for index, item in enumerate(words):
         if known(item.text) or all(mark in PLACES or holes.choices(mark) for mark in symbols(item.text)):

@@ -121,7 +121,7 @@ def read_options(
             return found, position + 1
         if word.many:
             position += 1
-            found.append(Option("", None, word.line, recognised=False))
+            found.append(Option("", word, word.line, recognised=False))
             continue
         if text.startswith("--"):
             name, equals, value = text[2:].partition("=")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from triage.core.script.holes import Holes, Value, flat, known, symbols
+from triage.core.script.holes import FIRST_REASON, Holes, Value, flat, known, symbols
 
 DEFAULT = " \t\n"
 """IFS where nothing sets it."""
@@ -60,7 +60,7 @@ def read_values(text: str, marks: str, number: int, holes: Holes) -> list[str]:
 
 
 def _unsure(mark: str) -> bool:
-    return ord(mark) >= 0xF0040
+    return ord(mark) >= FIRST_REASON
 
 
 def _blanks(marks: str) -> str:
