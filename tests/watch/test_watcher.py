@@ -19,6 +19,7 @@ from triage.report.schema import schema_text
 from triage.store.actions import actions_of
 from triage.store.database import KILL_SWITCH
 from triage.store.jobs import NewJob, find_job, remember, set_held, verdict_of
+from triage.watch import results
 from triage.watch.events import KINDS
 from triage.watch.options import Options
 
@@ -278,6 +279,91 @@ def test_a_script_that_ends_itself_is_asked_and_its_dependents_run(stage: Stage)
     assert (folder / "end-early").read_text().startswith("job=18 attempt=0\n")
     assert watcher.ending is not None
     assert watcher.ending.outcome == "completed-early"
+
+
+def stale(path: Path, cluster: Cluster) -> None:
+    """Written an hour before the job began, by the clock of the file system and by Slurm's."""
+    early = min(cluster.jobs[JOB].started, path.stat().st_mtime) - 3600
+    os.utime(path, (early, early))
+
+
+def test_the_marker_of_a_job_that_had_the_id_before_makes_no_script_one_that_ends_itself(
+    stage: Stage,
+) -> None:
+    folder = stage.cluster.folder / "train-18" / "attempt-0"
+    folder.mkdir(parents=True)
+    (folder / "started").write_text(marker_text(Started(18, 0, "USR2")))
+    stale(folder / "started", stage.cluster)
+    write(with_result(stage), own())
+    stage.run(stage.loop(), 120)
+    assert stage.cluster.acts == ["cancel attempt 0"]
+    assert not (folder / "end-early").exists()
+
+
+@pytest.mark.parametrize("where", ["m.json", "train-18/attempt-0/m.json"])
+def test_a_stale_result_that_names_the_same_id_ends_nothing(stage: Stage, where: str) -> None:
+    path = stage.cluster.folder / where
+    path.parent.mkdir(parents=True, exist_ok=True)
+    (path.parent / "started").write_text(marker_text(Started(18, 0)))
+    write(path, own())
+    stale(path, stage.cluster)
+    stage.options = Options(artifacts=(str(path),))
+    stage.run(stage.loop(), 120)
+    assert stage.cluster.acts == []
+    assert "older than this attempt" in stage.said()
+
+
+def test_a_new_result_in_the_folder_of_another_job_ends_nothing(stage: Stage) -> None:
+    folder = stage.cluster.folder / "runs" / "attempt-0"
+    folder.mkdir(parents=True)
+    (folder / "started").write_text(marker_text(Started(17, 0)))
+    stage.options = Options(artifacts=(str(stage.cluster.folder / "m.json"),))
+    write(folder / "m.json", own())
+    (stage.cluster.folder / "m.json").symlink_to(folder / "m.json")
+    stage.run(stage.loop(), 120)
+    assert stage.cluster.acts == []
+    assert "folder of job 17" in stage.said()
+
+
+def test_a_marker_on_another_file_system_is_not_compared_with(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = stage.cluster.folder / "train-18" / "attempt-0"
+    folder.mkdir(parents=True)
+    (folder / "started").write_text(marker_text(Started(18, 0)))
+    write(with_result(stage), {"a": 1})
+    later = (folder / "started").stat().st_mtime + 1
+    os.utime(stage.cluster.folder / "m.json", (later, later))
+    stage.cluster.jobs[JOB].started = later
+    monkeypatch.setattr(results, "_device", lambda _: None)
+    stage.run(stage.loop(), 120)
+    assert stage.cluster.acts == []
+    monkeypatch.undo()
+    stage.run(stage.loop(), 120)
+    assert stage.cluster.acts == ["cancel attempt 0"]
+
+
+def test_half_a_new_line_after_an_old_one_ends_nothing_and_a_whole_one_does(stage: Stage) -> None:
+    folder = stage.cluster.folder / "train-18" / "attempt-0"
+    folder.mkdir(parents=True)
+    (folder / "started").write_text(marker_text(Started(18, 0)))
+    path = stage.cluster.folder / "m.jsonl"
+    stage.options = Options(artifacts=(str(path),), any=True)
+    path.write_text('{"iteration": 500}\n')
+    stale(path, stage.cluster)
+    loop = stage.loop()
+    stage.run(loop, 30)
+    with open(path, "a") as file:
+        file.write('{"iteration":')
+    new = (folder / "started").stat().st_mtime + 0.5
+    os.utime(path, (new, new))
+    stage.run(loop, 60)
+    assert stage.cluster.acts == []
+    with open(path, "a") as file:
+        file.write(' 10}\n{"iteration": 20}\n')
+    os.utime(path, (new, new))
+    stage.run(loop, 60)
+    assert stage.cluster.acts == ["cancel attempt 0"]
 
 
 @pytest.mark.parametrize("at", ["set_requeue", "details", "waiting", "status"])
