@@ -247,6 +247,9 @@ def test_same_command_once_for_each_node_is_no_one_group() -> None:
     assert checks(HEAD + twice)["torchrun/one-group"] is Severity.ERROR
     loop = f"for i in 0 1; do srun -N1 -n1 -r $i {ALONE} & done; wait\n"
     assert checks(HEAD + loop)["torchrun/one-group"] is Severity.ERROR
+    hosts = f"for h in $(scontrol show hostnames $SLURM_JOB_NODELIST); do srun -N1 -n1 -w $h {ALONE} & done; wait\n"
+    assert checks(HEAD + hosts)["torchrun/one-group"] is Severity.ERROR
+    assert "torchrun/one-group" not in checks(HEAD + hosts.replace("train.py", "train.py --name $h"))
     sweep = f"for i in 0 1; do srun -N1 -n1 -r $i {ALONE} --seed $i & done; wait\n"
     assert "torchrun/one-group" not in checks(HEAD + sweep)
     assert "torchrun/one-group" not in checks(

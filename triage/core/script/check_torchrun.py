@@ -9,7 +9,7 @@ from triage.core.megatron.launch import Framework
 from triage.core.script.arithmetic import number
 from triage.core.script.case import Script, several_nodes, severity
 from triage.core.script.facts import Facts
-from triage.core.script.holes import FIRST_REASON, LOCAL_ID, known, symbols
+from triage.core.script.holes import EACH_HOST, FIRST_REASON, LOCAL_ID, known, symbols
 from triage.core.script.launchers import Launcher
 from triage.core.script.launches import Run
 
@@ -107,7 +107,12 @@ def _alone_on_each(script: Script, run: Run) -> bool:
     """Whether the same command is certainly started once for each node, each time as a worker group of its own."""
     same = [other for other in script.runs if _alike(run, other)]
     told = all(ord(mark) < FIRST_REASON for word in run.command.words for mark in symbols(word.text))
-    return told and run.launch.nodes == 1 and len(same) > 1 and len(same) == script.allocation.nodes
+    each = len(same) > 1 and len(same) == script.allocation.nodes
+    srun = run.command.wrapper("srun")
+    host = srun.get("nodelist") if srun is not None and len(same) == 1 else None
+    if host is not None and host.value is not None and (script.allocation.nodes or 1) > 1:
+        each = script.holes.reason(host.value.text).endswith(EACH_HOST) and run.step.tasks == 1
+    return told and run.launch.nodes == 1 and each
 
 
 def _alike(run: Run, other: Run) -> bool:

@@ -9,7 +9,7 @@ from triage.core.script.allocation import Allocation
 from triage.core.script.command import Command
 from triage.core.script.counting import count
 from triage.core.script.expand import Expander
-from triage.core.script.holes import Holes, known
+from triage.core.script.holes import EACH_HOST, HOSTS, Holes, known
 from triage.core.script.limits import CALLS, UNROLLED, Budget
 from triage.core.script.parse import parse
 from triage.core.script.patterns import fits
@@ -263,7 +263,9 @@ class Flow:
             self.leave_loop(state, node.line)
             return "".join(printed)
         if node.name:
-            state.assign(node.name, self.holes.unknown(f"{node.name} takes several values"), node.line)
+            hosts = fields is not None and [item.text for item in fields] == [HOSTS]
+            reason = f"{node.name} {EACH_HOST if hosts else 'takes several values'}"
+            state.assign(node.name, self.holes.unknown(reason), node.line)
         return self.widened(node.body, state, node.line)
 
     def loop(self, node: tree.While, state: State) -> str:

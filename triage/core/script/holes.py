@@ -41,6 +41,8 @@ TEMPORARY = chr(_FIRST + 13)
 """`TMPDIR` and its kin: storage of the node."""
 TASKS = chr(_FIRST + 14)
 """The number of tasks of the step, `SLURM_NTASKS`."""
+EACH_HOST = "is each host in turn"
+"""The reason of the hole that a loop over `HOSTS` leaves in its variable."""
 
 _NAMES = {
     FIRST_HOST: "the first host", HOSTS: "the hosts", NODE_LIST: "SLURM_JOB_NODELIST", OWN_HOST: "the own host",
