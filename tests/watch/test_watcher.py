@@ -16,6 +16,7 @@ from triage.core.jobs.dependents import Waiting
 from triage.core.jobs.handshake import Started, marker_text
 from triage.core.jobs.identity import JobId
 from triage.report.schema import schema_text
+from triage.schedulers.interface import Details
 from triage.store.actions import actions_of
 from triage.store.database import KILL_SWITCH
 from triage.store.jobs import NewJob, find_job, remember, set_held, verdict_of
@@ -421,6 +422,42 @@ def test_a_hold_and_the_kill_switch_stop_the_act(stage: Stage, how: str) -> None
         set_held(stage.database(), known.number, False)
         stage.run(loop, 120)
         assert stage.cluster.acts == ["cancel attempt 0"]
+
+
+@pytest.mark.parametrize(
+    ("held", "watched", "ends"),
+    [
+        (JobId(18), JobId(18, 2), False),
+        (JobId(18, 2), JobId(18), False),
+        (JobId(20), JobId(18, 2), False),
+        (JobId(18, 2, cluster="west"), JobId(18, 2), False),
+        (JobId(18, 2), JobId(18, 2, cluster="west"), False),
+        (JobId(18, component=1), JobId(18), False),
+        (JobId(18, 3), JobId(18, 2), True),
+        (JobId(18, 2, cluster="east"), JobId(18, 2, cluster="west"), True),
+        (JobId(19), JobId(18, 2), True),
+    ],
+    ids=str,
+)
+def test_a_hold_counts_however_the_job_is_spelled(
+    stage: Stage, held: JobId, watched: JobId, ends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Cluster.details
+
+    def details(cluster: Cluster, job: JobId) -> Details | None:
+        found = told(cluster, job)
+        return replace(found, raw=20) if found is not None else None
+
+    monkeypatch.setattr(Cluster, "details", details)
+    stage.cluster.jobs = {watched: Job()}
+    stage.job = watched
+    path = with_result(stage)
+    stage.options = replace(stage.options, artifacts=(str(path.with_name("m-{job_id}.json")),))
+    write(path.with_name("m-20.json"), {"job_id": 20, "restart": 0})
+    set_held(stage.database(), remember(stage.database(), NewJob(held, "hold", START)), True)
+    stage.run(stage.loop(), 120)
+    assert stage.cluster.acts == (["cancel attempt 0"] if ends else [])
+    assert ("is held" in stage.said()) is not ends
 
 
 def test_a_hold_within_the_grace_is_a_veto(stage: Stage) -> None:

@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     from triage.cli.state import open_store
     from triage.core.jobs.identity import parse_job
     from triage.errors import UsageError
-    from triage.store.jobs import NewJob, find_job, remember, set_held
+    from triage.store.jobs import NewJob, find_job, is_held, remember, set_held
 
     job = parse_job(arguments.job)
     if job is None:
@@ -33,7 +33,11 @@ def run(arguments: argparse.Namespace) -> int:
     known = find_job(database, job)
     number = known.number if known is not None else remember(database, NewJob(job, "hold", time.time()))
     set_held(database, number, not arguments.release)
-    if arguments.release:
+    if arguments.release and is_held(database, number, job):
+        emit(
+            f"job {job} is still held, by a hold on its array or on one of its tasks: release that one as well\n"
+        )
+    elif arguments.release:
         emit(f"job {job} may be ended early again\n")
     else:
         emit(f"job {job} is held: no watcher ends it early until `triage hold {job} --release`\n")

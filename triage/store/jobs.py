@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from triage.core.jobs.identity import JobId, parse_job
+from triage.core.jobs.identity import JobId, overlap, parse_job
 from triage.core.values import dataclass
 from triage.errors import StoreError
 from triage.store.database import Database
@@ -159,8 +159,11 @@ def set_held(database: Database, number: int, held: bool) -> None:
         db.execute("UPDATE jobs SET held = ? WHERE number = ?", (held, number))
 
 
-def is_held(database: Database, number: int) -> bool:
-    return any(row["held"] for row in database.rows("SELECT held FROM jobs WHERE number = ?", number))
+def is_held(database: Database, number: int, *names: JobId) -> bool:
+    """Also by a hold on its array, on one of its tasks, or on another of its `names`; one on an ended job is over."""
+    rows = database.rows("SELECT * FROM jobs WHERE held = 1 AND (ended IS NULL OR number = ?)", number)
+    holds = [_known(row) for row in rows]
+    return any(hold.number == number or any(overlap(hold.job, name) for name in names) for hold in holds)
 
 
 def forget(database: Database, number: int) -> None:

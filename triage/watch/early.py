@@ -10,6 +10,7 @@ from typing import Any, assert_never
 from triage.core.jobs.attempt import Attempt, Succession, succession
 from triage.core.jobs.cancel import Abandon, Act, Cause, Fresh, Refuse, Situation, Stage, Step, Wait, decide
 from triage.core.jobs.dependents import harmed_by_cancel
+from triage.core.jobs.identity import JobId
 from triage.core.values import dataclass
 from triage.errors import SchedulerError, StoreError
 from triage.files.handshake import Marked, is_of, marked_attempts, request_end
@@ -189,12 +190,19 @@ class EarlyEnd:
         return decide(Situation(
             cause, action.stage if action is not None else Stage.NONE, attempt, now,
             action.since if action is not None else now, self._fresh, options.wait_before(cause),
-            own=self._details.uid in (None, self.world.uid), held=is_held(database, self.job.number),
+            own=self._details.uid in (None, self.world.uid), held=is_held(database, self.job.number, *self._names()),
             stopped=database.stopped, leader=self.lease.is_mine(now, sure=True), rows=self._rows,
             whole_array=options.whole_array, harmed=self._harmed, break_dependents=options.break_dependents,
             graceful=self._signal(attempt) is not None, brake=reason.brake if reason is not None else None,
             holds=None if isinstance(found, Wait) else holds, allowed=action is None or options.ends_for(cause),
         ))  # fmt: skip
+
+    def _names(self) -> list[JobId]:
+        """The ids that the job may be held by: as it is watched, its raw number, and its array."""
+        assert self._details is not None
+        job, details = self.job.job, self._details
+        others = [details.raw, details.array if job.task is None else None]
+        return [job, *(JobId(one, cluster=job.cluster) for one in others if one is not None)]
 
     def _look_around(self, now: float) -> bool:
         """Dependents and rows of the id; False where the scheduler does not answer. Nobody is asked within the grace."""

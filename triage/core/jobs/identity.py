@@ -32,6 +32,13 @@ class JobId:
         return f"{self.number}+{self.component}" if self.component is not None else str(self.number)
 
 
+def overlap(one: JobId, other: JobId) -> bool:
+    """Whether both may mean the same job: an array all its tasks, a component its whole job, no cluster any cluster."""
+    clusters = None in (one.cluster, other.cluster) or one.cluster == other.cluster
+    tasks = None in (one.task, other.task) or one.task == other.task
+    return one.number == other.number and clusters and tasks
+
+
 def parse_job(text: str) -> JobId | None:
     """`18`, `18_3`, `18+1`, each with `;CLUSTER`; `None` for anything else, a range of tasks included."""
     match = _JOB.fullmatch(text.strip())
