@@ -15,6 +15,7 @@ from tests.watch.scripted import START, Cluster, Job, Stage
 from triage.core.jobs.dependents import Waiting
 from triage.core.jobs.handshake import Started, marker_text
 from triage.core.jobs.identity import JobId
+from triage.errors import UsageError
 from triage.report.schema import schema_text
 from triage.schedulers.interface import Details
 from triage.store.actions import actions_of
@@ -757,7 +758,9 @@ def test_leaving_takes_back_what_was_meant(stage: Stage, fenced: bool) -> None:
     assert stage.cluster.jobs[JOB].requeue
 
 
-def test_a_result_of_the_attempt_before_is_no_proof_for_this_one(stage: Stage) -> None:
+def test_a_result_of_the_attempt_before_is_no_proof_for_this_one(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It was proven, but held; then the job was started again, and no result of its own is there."""
     path = with_result(stage)
     write(path, own())
@@ -769,7 +772,11 @@ def test_a_result_of_the_attempt_before_is_no_proof_for_this_one(stage: Stage) -
     watcher = stage.run(loop, 20)
     assert watcher.open is not None
     assert "is held" in stage.said()
-    path.unlink()
+
+    def refuse(*_: object) -> None:
+        raise UsageError("no such result")
+
+    monkeypatch.setattr("triage.watch.watcher.Results", refuse)
     stage.cluster.jobs[JOB] = Job(restarts=1, submitted=START + 25, started=START + 26)
     set_held(stage.database(), known.number, False)
     stage.run(loop, 300)
