@@ -125,8 +125,14 @@ class RealSite:
         self.start_now(job)
 
     def start_now(self, job: JobId) -> None:
+        """Slurm sets the time once more when it has cleaned up after the attempt before: it is told until the job runs."""
         self.until("it waits again", lambda: self.state(job) == "PENDING")
-        self.mini.output("scontrol", "update", f"JobId={job}", "StartTime=now")
+
+        def runs() -> bool:
+            self.mini.run("scontrol", "update", f"JobId={job}", "StartTime=now")
+            return self.state(job) == "RUNNING"
+
+        self.until("it runs again", runs, seconds=90)
 
     def runs(self, job: JobId) -> None:
         self.until(f"job {job} runs", lambda: self.state(job) == "RUNNING")
