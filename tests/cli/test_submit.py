@@ -86,15 +86,15 @@ def test_job_is_remembered_for_those_who_watch_it(run: Path, capsys: Capture) ->
 @pytest.mark.usefixtures("run")
 def test_job_is_watched_and_explained_where_it_was_submitted(capsys: Capture) -> None:
     submit(capsys, "run.sbatch")
-    assert main(["watch", "1", "--plain"]) == 0
-    assert "job 1 completed" in capsys.readouterr().out
-    assert main(["explain", "1"]) == 0
+    assert main(["watch", "100000", "--plain"]) == 0
+    assert "job 100000 completed" in capsys.readouterr().out
+    assert main(["explain", "100000"]) == 0
 
 
 @pytest.mark.usefixtures("run")
 def test_jobs_of_two_schedulers_are_not_watched_in_one_call(capsys: Capture) -> None:
     submit(capsys, "run.sbatch")
-    assert main(["watch", "1", "2"]) == 2
+    assert main(["watch", "100000", "2"]) == 2
     assert "in two calls" in capsys.readouterr().err
 
 
