@@ -114,7 +114,12 @@ def test_what_the_template_decides_is_never_an_error(gpu: str | None, more: str,
     text = model(tp=tp, more=more, rest=f'gpu = "{gpu}"\n' if gpu else "")
     listed = {name: item for name, item in found(text).items() if name.startswith("connections/")}
     assert all(severity != "error" for severity, _ in listed.values())
-    assert not any(name in listed for name in ("connections/none", "connections/no-effect", "connections/one", "connections/either"))  # fmt: skip
+    assert not any(
+        name in listed for name in ("connections/none", "connections/no-effect", "connections/one")
+    )
+    assert ("connections/either" in listed) == (gpu is None and tp == 2 and not more), (
+        "an unknown GPU is told"
+    )
 
 
 def test_an_argument_that_is_not_given_is_told_where_the_arguments_stand() -> None:
