@@ -10,25 +10,25 @@ from triage.submit.logs import Logs, logs_of
 
 def logs(*lines: str, array: bool = False) -> Logs:
     head = "".join(f"#SBATCH {line}\n" for line in lines)
-    return logs_of(read_script(f"#!/bin/bash\n{head}true\n"), "/work/run", "big", "me", array=array)
+    return logs_of(read_script(f"#!/bin/bash\n{head}true\n"), "/home/me/run", "big", "me", array=array)
 
 
 @pytest.mark.parametrize(
     ("lines", "output", "root", "folders"),
     [
-        ((), "/work/run/slurm-%j.out", "/work/run", ("/work/run",)),
-        (("--output=logs/%x-%j.out",), "/work/run/logs/big-%j.out", "/work/run/logs", ("/work/run/logs",)),
+        ((), "/home/me/run/slurm-%j.out", "/home/me/run", ("/home/me/run",)),
+        (("--output=logs/%x-%j.out",), "/home/me/run/logs/big-%j.out", "/home/me/run/logs", ("/home/me/run/logs",)),
         (("-o /l/%u/%x/%j.out",), "/l/me/big/%j.out", "/l/me/big", ("/l/me/big",)),
         (("-o /l/%x/%j/out",), "/l/big/%j/out", "/l/big", ("/l/big",)),
         (("-o /l/%j/a/out",), "/l/%j/a/out", "/l", ("/l",)),
         (("-o /l/100%%/out",), "/l/100%%/out", "/l/100%", ("/l/100%",)),
         (("-o /l/a\\\\%x/out",), "/l/a%%x/out", "/l/a%x", ("/l/a%x",)),
-        (("-o /dev/null",), "/dev/null", "/work/run", ()),
-        (("-o /out",), "/out", "/work/run", ()),
+        (("-o /dev/null",), "/dev/null", "/home/me/run", ()),
+        (("-o /out",), "/out", "/home/me/run", ()),
         (("-D /chosen", "-o logs/o"), "/chosen/logs/o", "/chosen/logs", ("/chosen/logs",)),
-        (("-D sub", "-o ../o"), "/work/run/o", "/work/run", ("/work/run",)),
-        (("-o a/o", "-e b/e"), "/work/run/a/o", "/work/run/a", ("/work/run/a", "/work/run/b")),
-        (("--array=1-3",), "/work/run/slurm-%A_%a.out", "/work/run", ("/work/run",)),
+        (("-D sub", "-o ../o"), "/home/me/run/o", "/home/me/run", ("/home/me/run",)),
+        (("-o a/o", "-e b/e"), "/home/me/run/a/o", "/home/me/run/a", ("/home/me/run/a", "/home/me/run/b")),
+        (("--array=1-3",), "/home/me/run/slurm-%A_%a.out", "/home/me/run", ("/home/me/run",)),
     ],
 )  # fmt: skip
 def test_folders_and_names(lines: tuple[str, ...], output: str, root: str, folders: tuple[str, ...]) -> None:
@@ -42,4 +42,4 @@ def test_array_of_the_command_line_names_the_log_as_one() -> None:
 
 def test_error_log_is_told_only_where_it_is_one_of_its_own() -> None:
     assert logs("-o o").error is None
-    assert logs("-o o", "-e e-%j").error == "/work/run/e-%j"
+    assert logs("-o o", "-e e-%j").error == "/home/me/run/e-%j"

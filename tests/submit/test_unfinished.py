@@ -11,8 +11,8 @@ from triage.submit.record import Record, digest_of, read_record, to_json, write_
 from triage.submit.unfinished import begin, interrupted
 
 RECORD = Record(
-    "0123456789abcdef", "slurm", "/work/run.sbatch", "/work/run.sbatch", None, "/work", "/work/logs", "run",
-    "/work/logs/%j.out", None, 100.0, "d" * 64, ("--hold",), ("a b", "\udcff"), argv=("sbatch", "x"),
+    "0123456789abcdef", "slurm", "/home/me/run.sbatch", "/home/me/run.sbatch", None, "/home/me", "/home/me/logs", "run",
+    "/home/me/logs/%j.out", None, 100.0, "d" * 64, ("--hold",), ("a b", "\udcff"), argv=("sbatch", "x"),
 )  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def test_entry_of_a_live_call_is_no_interrupted_one(tmp_path: Path) -> None:
 
 def test_only_the_asked_source_is_looked_at(tmp_path: Path) -> None:
     begin(str(tmp_path), RECORD).leave()
-    assert list(interrupted(str(tmp_path), "/work/other.sbatch")) == []
+    assert list(interrupted(str(tmp_path), "/home/me/other.sbatch")) == []
     (found,) = interrupted(str(tmp_path), RECORD.source)
     found.leave()
 

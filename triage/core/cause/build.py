@@ -26,6 +26,7 @@ from triage.core.cause.verdict import (
     Scanned,
     Verdict,
 )
+from triage.core.cause.where import short
 from triage.core.events.model import Event, Exit, Frame, Link, Trace
 from triage.core.lazy import lazy
 from triage.core.rules.frames import phase_of
@@ -112,7 +113,7 @@ def _root(job: JobLog, outcome: Outcome, places: Places) -> Root | None:
         rank, local, node, attribution = where.rank, where.local_rank, where.node or node, "inferred"
     elif rank is None and (named := named_by_launcher(job, o)):
         rank, local = named.rank, named.local_rank
-        node = node if named.node is None or (node and _short(node) == _short(named.node)) else named.node
+        node = node if named.node is None or (node and short(node) == short(named.node)) else named.node
         attribution = "none" if rank is None else "inferred"
     if rank is not None and node is None:
         node = job.world.host_of.get(rank)
@@ -163,8 +164,8 @@ def _named_node(job: JobLog, o: Occurrence) -> str | None:
     hosts = _hosts(job)
     on = _ON_HOST.search(o.text) if o.rule.scheduler else None
     if on is not None:
-        return on[1] if {_short(h) for h in hosts} <= {_short(on[1])} else None
-    return min(hosts, key=len) if len({_short(h) for h in hosts}) == 1 else None
+        return on[1] if {short(h) for h in hosts} <= {short(on[1])} else None
+    return min(hosts, key=len) if len({short(h) for h in hosts}) == 1 else None
 
 
 def _hosts(job: JobLog) -> set[str]:
@@ -172,10 +173,6 @@ def _hosts(job: JobLog) -> set[str]:
     hosts = {*job.world.host_of.values(), *job.world.offset_of_host, *job.world.host_of_task.values()}
     hosts |= {s.node for s in job.sources if s.node} | {o.where.node for o in job.occurrences if o.where.node}
     return hosts | job.world.named_hosts | {e.where.node for e in job.exits if e.where.node}
-
-
-def _short(host: str) -> str:
-    return host.split(".")[0]
 
 
 def _message(outcome: Outcome, o: Occurrence) -> str:

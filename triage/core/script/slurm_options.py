@@ -108,6 +108,12 @@ class Option:
     """It needs a value and has none."""
 
 
+def text_of(given: Mapping[str, Option], name: str) -> str:
+    """An option's value; empty where it is not given or has none."""
+    option = given.get(name)
+    return option.value.text if option is not None and option.value is not None else ""
+
+
 def read_options(
     words: Sequence[Field], long: Mapping[str, Known], short: Mapping[str, Known]
 ) -> tuple[list[Option], int]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from triage.core.script.allocation import count, gpu_request, minutes, node_count
 from triage.core.script.directives import read_directives
-from triage.core.script.slurm_options import SBATCH_LONG, SBATCH_SHORT, Option, read_options
+from triage.core.script.slurm_options import SBATCH_LONG, SBATCH_SHORT, Option, read_options, text_of
 from triage.core.script.state import Field
 from triage.core.values import dataclass
 from triage.schedulers.local.nodes import MOST
@@ -81,26 +81,26 @@ def _plan(given: Mapping[str, Option], script: PurePath) -> Plan:
         raise NotLocal(f"{nodes} nodes are too many for one machine: at most {MOST}")
     per_node = _number(given, "ntasks-per-node", count)
     tasks = _number(given, "ntasks", count) or (nodes * per_node if per_node else None)
-    limit = minutes(_text(given, "time")) if "time" in given else None
+    limit = minutes(text_of(given, "time")) if "time" in given else None
     return Plan(
-        _text(given, "job-name") or script.name,
+        text_of(given, "job-name") or script.name,
         nodes,
         tasks,
         per_node,
         _gpus(given, nodes),
         _number(given, "cpus-per-task", count),
-        _text(given, "output") or "slurm-%j.out",
-        _text(given, "error") or None,
-        _text(given, "open-mode").startswith("a"),
-        _text(given, "chdir") or None,
+        text_of(given, "output") or "slurm-%j.out",
+        text_of(given, "error") or None,
+        text_of(given, "open-mode").startswith("a"),
+        text_of(given, "chdir") or None,
         None if limit is None else limit * 60,
-        _text(given, "partition") or "local",
-        _text(given, "account"),
+        text_of(given, "partition") or "local",
+        text_of(given, "account"),
     )
 
 
 def _number(given: Mapping[str, Option], name: str, read: Callable[[str], int | None]) -> int | None:
-    text = _text(given, name)
+    text = text_of(given, name)
     if not text:
         return None
     found = read(text)
@@ -111,13 +111,8 @@ def _number(given: Mapping[str, Option], name: str, read: Callable[[str], int | 
 
 def _gpus(given: Mapping[str, Option], nodes: int) -> int | None:
     for name in ("gpus-per-node", "gres"):
-        if (text := _text(given, name)) and (found := gpu_request(text, 0, gres=name == "gres")):
+        if (text := text_of(given, name)) and (found := gpu_request(text, 0, gres=name == "gres")):
             return found.count
-    if (text := _text(given, "gpus")) and (found := gpu_request(text, 0, gres=False)):
+    if (text := text_of(given, "gpus")) and (found := gpu_request(text, 0, gres=False)):
         return found.count // nodes or None
     return None
-
-
-def _text(given: Mapping[str, Option], name: str) -> str:
-    option = given.get(name)
-    return option.value.text if option is not None and option.value is not None else ""

@@ -22,7 +22,7 @@ from typing import IO
 
 from triage.core.events.ranges import expand_hosts
 from triage.core.script.allocation import count, node_count
-from triage.core.script.slurm_options import PLUGINS, SRUN_LONG, SRUN_SHORT, Option, read_options
+from triage.core.script.slurm_options import PLUGINS, SRUN_LONG, SRUN_SHORT, Option, read_options, text_of
 from triage.core.script.state import Field
 from triage.core.values import dataclass
 from triage.schedulers.local.variables import file_name, is_per_task, spread, step_variables
@@ -69,7 +69,7 @@ def read_step_command(words: Sequence[str], environment: Mapping[str, str]) -> S
     if not command:
         raise Wrong("srun: fatal: No command given to execute.")
     nodes = expand_hosts(environment.get("SLURM_JOB_NODELIST", "")) or ("localhost",)
-    chosen = expand_hosts(_text(given, "nodelist"))
+    chosen = expand_hosts(text_of(given, "nodelist"))
     missing = [name for name in chosen if name not in nodes]
     if missing:
         raise Wrong(
@@ -84,12 +84,14 @@ def read_step_command(words: Sequence[str], environment: Mapping[str, str]) -> S
     per_node = tuple(spread(tasks, len(nodes)))
     bad_exit = given.get("kill-on-bad-exit")
     kill = (
-        _text(given, "kill-on-bad-exit") != "0" if bad_exit else environment.get("SLURM_KILL_BAD_EXIT") == "1"
+        text_of(given, "kill-on-bad-exit") != "0"
+        if bad_exit
+        else environment.get("SLURM_KILL_BAD_EXIT") == "1"
     )
     return Step(
-        command, nodes[: len(per_node)], per_node, "label" in given, kill, _text(given, "output") or None,
-        _text(given, "error") or None, _text(given, "open-mode").startswith("a"), _text(given, "chdir") or None,
-        _text(given, "export") or environment.get("SLURM_EXPORT_ENV"),
+        command, nodes[: len(per_node)], per_node, "label" in given, kill, text_of(given, "output") or None,
+        text_of(given, "error") or None, text_of(given, "open-mode").startswith("a"), text_of(given, "chdir") or None,
+        text_of(given, "export") or environment.get("SLURM_EXPORT_ENV"),
     )  # fmt: skip
 
 
@@ -106,18 +108,13 @@ def _tasks(
 
 
 def _number(given: Mapping[str, Option], name: str, read: Callable[[str], int | None]) -> int | None:
-    text = _text(given, name)
+    text = text_of(given, name)
     if not text:
         return None
     found = read(text)
     if found is None:
         raise Wrong(f'srun: error: Invalid numeric value "{text}" for --{name}.')
     return found
-
-
-def _text(given: Mapping[str, Option], name: str) -> str:
-    option = given.get(name)
-    return option.value.text if option is not None and option.value is not None else ""
 
 
 def exported(environment: Mapping[str, str], rule: str | None) -> dict[str, str]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Mapping
 
 from triage.core.jobs.identity import JobId
 from triage.core.script.directives import read_directives
-from triage.core.script.slurm_options import SBATCH_LONG, SBATCH_SHORT, Option, read_options
+from triage.core.script.slurm_options import SBATCH_LONG, SBATCH_SHORT, Option, read_options, text_of
 from triage.core.script.state import Field
 
 _PATTERN = re.compile(r"%(\d{0,2})([%A-Za-z])")
@@ -29,8 +28,8 @@ def log_files(line: str, script: str, folder: str, name: str, job: JobId, raw: i
     told, _ = read_options([Field(word, 0) for word in words], SBATCH_LONG, SBATCH_SHORT)
     given.update({option.name: option for option in told})
     default = "slurm-%A_%a.out" if job.task is not None else "slurm-%j.out"
-    output = _text(given, "output") or default
-    error = _text(given, "error") or output
+    output = text_of(given, "output") or default
+    error = text_of(given, "error") or output
     return _path(output, folder, name, job, raw), _path(error, folder, name, job, raw)
 
 
@@ -43,11 +42,6 @@ def _words(line: str) -> tuple[list[str], int]:
     words = words[1:] if words and words[0].rpartition("/")[2] == "sbatch" else words
     _, rest = read_options([Field(word, 0) for word in words], SBATCH_LONG, SBATCH_SHORT)
     return words, rest
-
-
-def _text(given: Mapping[str, Option], name: str) -> str:
-    option = given.get(name)
-    return option.value.text if option is not None and option.value is not None else ""
 
 
 def _path(pattern: str, folder: str, name: str, job: JobId, raw: int) -> str:
