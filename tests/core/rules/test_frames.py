@@ -4,8 +4,9 @@ import os
 
 import pytest
 
-from triage.core.events.model import Frame
+from triage.core.events.model import Frame, Link
 from triage.core.rules.frames import owner_of, phase_of
+from triage.core.rules.texts import of_link
 from triage.files.rules import load
 
 TABLE = load(os.environ).frames
@@ -126,3 +127,13 @@ def test_hostile_names_cost_no_time() -> None:
 )
 def test_the_owner_of_a_frame(file: str, owner: str) -> None:
     assert owner_of(Frame(file, 1, "f"), TABLE) == owner
+
+
+@pytest.mark.parametrize("root", ["/data/me/proj/", "/DATA/proj/", "/mnt/datasets/proj/", "/home/data/proj/"])
+def test_the_storage_a_script_lies_on_says_nothing_about_what_it_does(root: str) -> None:
+    seen = of_link(
+        Link("PermissionError", "[Errno 13] Permission denied", (Frame(f"{root}train.py", 7, "write"),))
+    )
+    assert "data" not in seen.frames.lower()
+    assert phase_of([Frame(f"{root}train.py", 1, "load")], TABLE) is None
+    assert phase_of([Frame(f"{root}data/loader.py", 1, "__getitem__")], TABLE) == "data"

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from triage.core.events.model import Frame
 from triage.core.rules.ruleset import FrameRow
+from triage.core.rules.texts import code_path
 
 MAX_FRAMES = 400
 """Outermost and innermost frames that are looked at; a recursion's middle says nothing new."""
@@ -34,7 +35,7 @@ def phase_of(frames: Sequence[Frame], table: Sequence[FrameRow], trained: bool =
     rows = tuple(row for row in table if row.phase)
     outer = tuple(row for row in rows if row.outer)
     if outer and (
-        said := next((r for f in frames if (r := _row(f.file[-_MAX_PATH:], f.function[:100], outer))), None)
+        said := next((r for f in frames if (r := _row(code_path(f.file), f.function[:100], outer))), None)
     ):
         return said.phase
     weak = ""
@@ -42,7 +43,7 @@ def phase_of(frames: Sequence[Frame], table: Sequence[FrameRow], trained: bool =
     for frame in reversed(frames):
         if frame.function == "<module>" or frame.file.startswith("<frozen "):
             continue
-        row = _row(frame.file[-_MAX_PATH:], frame.function[:100], rows)
+        row = _row(code_path(frame.file), frame.function[:100], rows)
         if row is None:
             continue
         if found == "forward":

@@ -17,6 +17,10 @@ INNER_FRAMES = 8
 """How many innermost frames a rule's `frame` pattern sees."""
 
 _FRAME_LINE = lazy(r'\s*File "(?P<file>[^"]*)"(?:, line (?P<line>\d+))?(?:, in (?P<function>.*))?\s*$')
+_STORAGE = lazy(
+    r"/(?:(?:home|users?|scratch|lustre|gpfs|fsx|mnt|media|nfs|shared|storage|work|workspace|project)\d*/(?=[^/]+/))?[^/]+/",
+    re.IGNORECASE,
+)
 _HEAD = lazy(r"(?P<exception>[A-Za-z_][\w.]*(?:\([\w.]+\))?)(?:: ?(?P<message>.*))?\s*$", re.DOTALL)
 
 
@@ -98,4 +102,11 @@ def link_from_example(text: str) -> Link:
 
 
 def _frames(frames: Sequence[Frame]) -> str:
-    return "\n".join(f"{f.file[-300:]} in {f.function[:100]}" for f in frames[-INNER_FRAMES:])
+    return "\n".join(f"{code_path(f.file)} in {f.function[:100]}" for f in frames[-INNER_FRAMES:])
+
+
+def code_path(file: str) -> str:
+    """The end of a file's path that speaks of code: the storage it lies on (`/data/me/`, `/mnt/datasets/`) says
+    nothing about what it does."""
+    path = file[-300:].replace("\\", "/")
+    return path[found.end() :] if (found := _STORAGE.match(path)) else path
