@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from triage.core.analysis import Analysis
+from triage.core.cause.places import Locate
 from triage.core.cause.verdict import Verdict
+from triage.core.logs.source import Source
 from triage.core.rules.engine import Engine
 from triage.core.rules.ruleset import RuleSet
 from triage.files.layout import sources_of
 from triage.files.open import chunks
+from triage.files.parts import parts_of
 from triage.files.rules import load
 from triage.files.walk import collect
 
@@ -57,16 +60,36 @@ def case_names() -> list[str]:
 def verdict_of(logs: Sequence[Log], *, naive: bool = False, pieces: Pieces | None = None) -> Verdict:
     """The verdict on logs fed in this order, each in the given pieces (whole where none are given)."""
     analysis = Analysis(ruleset(), engine(), naive=naive)
-    for source, log in zip(sources_of([log.path for log in logs]), logs, strict=True):
+    fed = []
+    for source, log in in_one_piece(logs):
+        fed.append(log)
         feed = analysis.open(source)
         for piece in pieces(log.data) if pieces else blocks(log.data):
             feed.feed(piece)
         feed.close()
+    return analysis.verdict(locating(fed))
 
-    def lines(source: int, offsets: Sequence[int]) -> list[int]:
-        return [logs[source].data.count(b"\n", 0, offset) + 1 for offset in offsets]
 
-    return analysis.verdict(lines)
+def locating(logs: Sequence[Log]) -> Locate:
+    """Where in the logs, which are the sources of an analysis in this order, the evidence stands."""
+    return lambda source, offsets: [
+        (logs[source].path, logs[source].data.count(b"\n", 0, offset) + 1) for offset in offsets
+    ]
+
+
+def in_one_piece(logs: Sequence[Log]) -> Iterator[tuple[Source, Log]]:
+    """The logs with what their paths say, those that were cut put together."""
+    paths = [log.path for log in logs]
+    parts = parts_of(paths)
+    by_whole: dict[str, list[tuple[int, Source, Log]]] = {}
+    for source, log in zip(sources_of(paths), logs, strict=True):
+        part = parts.get(log.path)
+        whole, place = (part.whole, part.place) if part is not None else (log.path, 0)
+        by_whole.setdefault(whole, []).append((place, source, log))
+    for members in by_whole.values():
+        members.sort(key=lambda member: member[0])
+        _, source, first = members[0]
+        yield source, Log(first.path, b"".join(log.data for _, _, log in members))
 
 
 def blocks(data: bytes) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ import os
 import random
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -20,13 +20,8 @@ from tests.support import (
     case_names,
     comparable,
     differences,
-    engine,
     verdict_of,
 )
-from triage.core.cause.deciding import deciding
-from triage.core.events.extract import events_of
-from triage.core.events.model import Collective, Exit, Trace
-from triage.core.logs.regions import Region
 from triage.files.layout import sources_of
 
 SLOW = bool(os.environ.get("TRIAGE_SLOW"))
@@ -95,38 +90,35 @@ def is_a_hosts_name(path: str) -> bool:
     return node is not None and path.startswith(f"{node}.")
 
 
+CUTS: tuple[Callable[[str], tuple[str, str]], ...] = (
+    lambda path: (f"{path}.1", path),
+    lambda path: (f"{path}-20261201", path),
+    lambda path: (f"{path}.aa", f"{path}.ab"),
+    lambda path: (in_front("a-", path), in_front("b-", path)),
+    lambda path: (in_front("part1-", path), in_front("part2-", path)),
+)
+"""How logrotate, `split` and people name the two parts of a log: the tokens of its name stay, and so does the order."""
+
+
+def in_front(letters: str, path: str) -> str:
+    folder, _, file = path.rpartition("/")
+    return f"{folder}/{letters}{file}".lstrip("/")
+
+
 @pytest.mark.parametrize("name", sampled("borders"))
-def test_a_file_split_at_a_record_border(name: str) -> None:
+def test_a_log_cut_into_two_files_at_any_line(name: str) -> None:
     logs = list(case_logs(name))
     rng = seeded("borders", name)
     number = max(range(len(logs)), key=lambda n: (len(logs[n].data) > 2_000, rng.random()))
-    cut = record_border(logs[number], rng)
-    if cut is None:
-        pytest.skip("one record only")
     log = logs[number]
-    folder, _, file = log.path.rpartition("/")
-    between = "/" if is_a_hosts_name(log.path) else "-"
+    cut = rng.choice([match.end() for match in re.finditer(rb"\n", log.data)] or [0])
     halves = [
-        Log(f"{folder}/{letter}{between}{file}".lstrip("/"), part)
-        for letter, part in (("a", log.data[:cut]), ("b", log.data[cut:]))
+        Log(path, part)
+        for path, part in zip(rng.choice(CUTS)(log.path), (log.data[:cut], log.data[cut:]), strict=True)
     ]
-    same(logs, logs[:number] + halves + logs[number + 1 :])
-
-
-def record_border(log: Log, rng: random.Random) -> int | None:
-    """A line's start that lies inside no event, in front of the first sign of failure: which of two files without
-    stamps came first nobody can know."""
-    events = events_of(0, [Region(0, log.data)])
-    taken = [(event.span.first, event.span.last) for event in events]
-    signs = [
-        event.span.first
-        for event in events
-        if isinstance(event, Trace | Exit | Collective) or deciding(engine(), event) is not None
-    ]
-    end = min(signs, default=len(log.data))
-    starts = [m.end() for m in re.finditer(rb"\n", log.data) if m.end() <= end][:-1]
-    rng.shuffle(starts)
-    return next((at for at in starts if not any(first < at < last for first, last in taken)), None)
+    rest = logs[:number] + logs[number + 1 :]
+    at = rng.randint(0, len(rest))
+    same(logs, [*rest[:at], halves[1], *rest[at:], halves[0]])
 
 
 @pytest.mark.parametrize("name", sampled("naive"))

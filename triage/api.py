@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 from triage.core.analysis import Analysis, Choice
 from triage.core.cause.explain import Explained
-from triage.core.cause.verdict import Skipped, Verdict
+from triage.core.cause.places import Locate
+from triage.core.cause.verdict import Verdict
 from triage.core.cause.whynot import why_not
 from triage.errors import InputError
 from triage.files.inputs import Collected, Input
-from triage.files.lines import line_numbers
+from triage.files.lines import places
+from triage.files.parts import joined
 from triage.files.rules import load
 from triage.files.scan import scan
 from triage.files.walk import collect
@@ -30,19 +32,21 @@ def explain(
     rules: Iterable[str | os.PathLike[str]] = (),
     progress: Callable[[int, int], None] | None = None,
     record: Record | None = None,
+    base: str | None = None,
 ) -> Verdict:
     """Read the logs of a job and say why it failed.
 
     `paths` are files, folders, globs or `-`; `attempt` counts from 1 (default: the one that decides); `job` picks one of several
     jobs in a folder (default: the newest); `rules` are folders with further rules; `progress` is called with
     (bytes read, bytes in all); `record` is what the scheduler says about the job (default: what a `triage-JOBID.json`
-    among the paths says).
+    among the paths says); `base` is a folder from which the files of the evidence are named, so that they can be opened
+    (default: from the path that held them).
 
     Raises InputError when nothing can be read or the attempt or job is not there, RuleError when a rules folder is
     wrong.
     """
     return explain_with_selection(
-        paths, attempt=attempt, job=job, rules=rules, progress=progress, record=record
+        paths, attempt=attempt, job=job, rules=rules, progress=progress, record=record, base=base
     ).verdict
 
 
@@ -54,15 +58,17 @@ def explain_with_selection(
     rules: Iterable[str | os.PathLike[str]] = (),
     progress: Callable[[int, int], None] | None = None,
     record: Record | None = None,
+    base: str | None = None,
 ) -> Explained:
     """As `explain`, with the incidents that the verdict was chosen from."""
     collected = _collected(paths)
-    ruleset = load(os.environ, rules)
-    analysis = Analysis(ruleset)
-    notes = scan(collected.inputs, analysis, progress)
-    explained = analysis.explained(_counter(collected.inputs), Choice(attempt, job))
+    logs = joined(collected.inputs)
+    analysis = Analysis(load(os.environ, rules))
+    notes = scan(logs, analysis, progress)
+    explained = analysis.explained(_locator(logs, base), Choice(attempt, job))
     skipped = tuple(sorted((*collected.skipped, *notes), key=lambda s: (s.path, s.reason)))
-    verdict = _with_skipped(explained.verdict, skipped)
+    scanned = replace(explained.verdict.scanned, files=len(collected.inputs), skipped=skipped)
+    verdict = replace(explained.verdict, scanned=scanned)
     if attempt is None and (record is not None or collected.records):
         from triage.core.cause.record import with_record
 
@@ -95,13 +101,14 @@ def explain_why_not(
     job: str | None = None,
     rules: Iterable[str | os.PathLike[str]] = (),
     progress: Callable[[int, int], None] | None = None,
+    base: str | None = None,
 ) -> tuple[str, ...]:
     """Why the failure of `rank` is not the root cause, in sentences with `path:line`. Raises as `explain`."""
-    collected = _collected(paths)
+    logs = joined(_collected(paths).inputs)
     analysis = Analysis(load(os.environ, rules))
-    scan(collected.inputs, analysis, progress)
-    explained = analysis.explained(_counter(collected.inputs), Choice(attempt, job))
-    return analysis.say(why_not(explained, rank), _counter(collected.inputs))
+    scan(logs, analysis, progress)
+    locate = _locator(logs, base)
+    return analysis.say(why_not(analysis.explained(locate, Choice(attempt, job)), rank), locate)
 
 
 def _collected(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Collected:
@@ -112,12 +119,5 @@ def _collected(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]])
     return collected
 
 
-def _with_skipped(verdict: Verdict, skipped: tuple[Skipped, ...]) -> Verdict:
-    return replace(verdict, scanned=replace(verdict.scanned, skipped=skipped))
-
-
-def _counter(inputs: Sequence[Input]) -> Callable[[int, Sequence[int]], Sequence[int]]:
-    def count(source: int, offsets: Sequence[int]) -> Sequence[int]:
-        return line_numbers(inputs[source], offsets)
-
-    return count
+def _locator(logs: Sequence[Input], base: str | None) -> Locate:
+    return lambda source, offsets: places(logs[source], offsets, base)

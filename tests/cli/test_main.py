@@ -125,6 +125,26 @@ def test_flags_reach_the_library(fake: Fake) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "workspace", "base"),
+    [
+        ("text", "/w", "."),
+        ("markdown", "", "."),
+        ("json", "/w", None),
+        ("github", "/w", "/w"),
+        ("github", "", "."),
+    ],
+)
+def test_files_are_named_from_where_they_are_opened(
+    fake: Fake, monkeypatch: pytest.MonkeyPatch, name: str, workspace: str, base: str | None
+) -> None:
+    api = fake(OOM)
+    monkeypatch.setenv("GITHUB_WORKSPACE", workspace)
+    main(["explain", "logs", "--format", name])
+    main(["explain", "logs", "--format", name, "--why-not", "3"])
+    assert [options["base"] for _, options in api.calls] == [base, base]
+
+
 def test_why_not_prints_the_answer_without_terminal_control(
     fake: Fake, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -48,8 +48,8 @@ JOB = (
 )
 
 
-def no_lines(_source: int, offsets: Sequence[int]) -> list[int]:
-    return [1] * len(offsets)
+def no_places(_source: int, offsets: Sequence[int]) -> list[tuple[str, int]]:
+    return [("a.log", 1)] * len(offsets)
 
 
 def by_bytes(size: int) -> Callable[[bytes], Iterator[bytes]]:
@@ -76,7 +76,7 @@ def test_sources_may_be_fed_in_turn() -> None:
             feed.feed(one.data[at : at + 100])
     for feed in feeds:
         feed.close()
-    assert analysis.verdict(no_lines).category == verdict(*JOB).category == "oom"
+    assert analysis.verdict(no_places).category == verdict(*JOB).category == "oom"
 
 
 def test_the_slow_twin_says_the_same() -> None:
@@ -85,7 +85,7 @@ def test_the_slow_twin_says_the_same() -> None:
 
 def test_asking_twice_gives_the_same_answer() -> None:
     analysis = analysed(JOB)
-    assert analysis.verdict(no_lines) == analysis.verdict(no_lines)
+    assert analysis.verdict(no_places) == analysis.verdict(no_places)
 
 
 @pytest.mark.parametrize("mtimes", [(1.0, 9e9, 5.0), (9e9, 1.0, None)])
@@ -96,7 +96,7 @@ def test_modification_times_order_nothing(mtimes: tuple[float | None, ...]) -> N
             feed = analysis.open(Source(one.path, mtime=mtime))
             feed.feed(one.data)
             feed.close()
-        return analysis.verdict(no_lines)
+        return analysis.verdict(no_places)
 
     assert of(mtimes) == of((None, None, None))
 
@@ -104,7 +104,7 @@ def test_modification_times_order_nothing(mtimes: tuple[float | None, ...]) -> N
 def test_a_storm_of_tracebacks_behind_the_root_stays_bounded() -> None:
     one = log("t.log", stamped(0), tagged(3, oom(3)), stamped(1), OTHERS * STORM)
     analysis = analysed([one])
-    found = analysis.verdict(no_lines)
+    found = analysis.verdict(no_places)
     assert found.root is not None
     assert (found.category, found.root.rank) == ("oom", 3)
     assert sum(len(feed.holding.kept) for feed in analysis.feeds) < 100
@@ -125,7 +125,7 @@ def test_a_storm_of_ever_new_exits_stays_bounded() -> None:
     lines = "\n".join(f"srun: error: n{n}: task {n}: Exited with exit code 1" for n in range(KINDS + 2000))
     analysis = analysed([log("slurm-1.out", lines, tagged(3, oom(3)))])
     assert len(analysis.feeds[0].holding.kept) <= KINDS + 1000
-    assert analysis.verdict(no_lines).failed
+    assert analysis.verdict(no_places).failed
 
 
 def test_one_line_of_megabytes_is_no_obstacle() -> None:
@@ -146,7 +146,7 @@ def test_a_broken_json_file_breaks_nothing(kind: str, data: bytes) -> None:
     feed = analysis.open(Source("x.json", kind=kind))
     feed.feed(data)
     feed.close()
-    assert not analysis.verdict(no_lines).failed
+    assert not analysis.verdict(no_places).failed
 
 
 def test_an_artifact_says_nothing_of_a_failure_whatever_it_quotes() -> None:
@@ -154,7 +154,7 @@ def test_an_artifact_says_nothing_of_a_failure_whatever_it_quotes() -> None:
     feed = analysis.open(Source("metrics.json", kind="artifact"))
     feed.feed(json.dumps({"world_size": 8, "note": trace(), "loss": 2.0}).encode())
     feed.close()
-    found = analysis.verdict(no_lines)
+    found = analysis.verdict(no_places)
     assert (found.failed, found.facts["world_size"]) == (False, 8)
 
 
@@ -183,7 +183,7 @@ def test_an_error_file_of_any_size_says_its_exception() -> None:
 def test_a_choice_reaches_jobs_and_attempts() -> None:
     one = explained(log("slurm-1.out", oom()), log("slurm-2.out", trace()), job="1").verdict
     assert (one.job, one.category) == ("1", "oom")
-    assert analysed([log("slurm-2.out", trace())]).verdict(no_lines, Choice(attempt=1)).category == "python"
+    assert analysed([log("slurm-2.out", trace())]).verdict(no_places, Choice(attempt=1)).category == "python"
 
 
 CASES = {

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
-from tests.support import Log, case_logs, comparable, engine, ruleset, verdict_of
-from triage.core.analysis import Analysis, LineNumbers
+from tests.support import Log, case_logs, comparable, engine, locating, ruleset, verdict_of
+from triage.core.analysis import Analysis
 from triage.files.layout import sources_of
 
 CASES = ("shape-two-node", "c18-hang-mbridge3427-after-training-done", "b24-hostoom-slurm-oomkill")
-
-
-def counted(logs: Sequence[Log]) -> LineNumbers:
-    return lambda source, offsets: [logs[source].data.count(b"\n", 0, offset) + 1 for offset in offsets]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -31,7 +25,7 @@ def test_asking_early_and_often_changes_nothing(name: str) -> None:
             fed[index] = end
         seen = [Log(log.path, log.data[:end]) for log, end in zip(logs, fed, strict=True)]
         if any(log.data for log in seen):
-            early = analysis.so_far().verdict(counted(seen))
+            early = analysis.so_far().verdict(locating(seen))
             assert comparable(early, logs) == comparable(verdict_of(seen), logs)
 
 

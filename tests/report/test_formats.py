@@ -279,3 +279,13 @@ def test_effect_of_unknown_ranks_claims_no_number() -> None:
         OOM, downstream=(Downstream("hardware", "hardware/xid", "", 1, Evidence("kern.log", 3, 3)),)
     )
     assert "hardware/xid  kern.log:3\n" in rendered(verdict, "text")
+
+
+def test_a_path_that_needs_the_whole_width_gets_it_so_that_it_can_be_opened() -> None:
+    long = "/lustre/projects/team/runs/2026-12/llama-70b/logs/train-4811/12.err"
+    root = replace(OOM.root or Root(), evidence=Evidence(long, 120, 141))
+    row = replace(OOM.downstream[0], first=Evidence(long, 88, 88))
+    out = rendered(replace(OOM, root=root, downstream=(row, *OOM.downstream)), "text").splitlines()
+    assert f"  {long}:120-141" in out
+    assert f"  {long}:88" in out
+    assert len([line for line in out if line.startswith("downstream")]) == 1

@@ -88,7 +88,12 @@ def run(arguments: argparse.Namespace) -> int:
     paths, record = _asked_for(arguments)
     _refuse_own_output(paths, arguments.output)
     bar = ProgressBar(sys.stderr, time.monotonic)
-    chosen = {"attempt": arguments.attempt, "job": arguments.job, "rules": tuple(arguments.rules)}
+    chosen = {
+        "attempt": arguments.attempt,
+        "job": arguments.job,
+        "rules": tuple(arguments.rules),
+        "base": _base(arguments.format),
+    }
     try:
         if arguments.why_not is not None:
             answer = api.explain_why_not(paths, arguments.why_not, progress=bar, **chosen)
@@ -110,6 +115,18 @@ def run(arguments: argparse.Namespace) -> int:
     )
     emit(FORMATS[arguments.format](view_of(verdict, int(code)), options), arguments.output)
     return int(code)
+
+
+def _base(format_name: str) -> str | None:
+    """From where people open the files of the evidence: the current folder, of an annotation the root of the checkout.
+
+    JSON names them from the argument, as its contract says.
+    """
+    import os
+
+    if format_name == "json":
+        return None
+    return (os.environ.get("GITHUB_WORKSPACE") if format_name == "github" else None) or os.curdir
 
 
 def _asked_for(arguments: argparse.Namespace) -> tuple[list[str], Record | None]:

@@ -16,7 +16,7 @@ from triage.core.cause.explain import Explained, explain_attempt
 from triage.core.cause.joblog import Reason
 from triage.core.cause.jobs import choose_job
 from triage.core.cause.keeper import NOTHING, Holding, Keeper, Kept
-from triage.core.cause.places import Places
+from triage.core.cause.places import Locate, Places
 from triage.core.cause.verdict import Scanned, Verdict
 from triage.core.events.extract import artifact_event, cut_error_file_event, error_file_event, events_of
 from triage.core.events.manifest import manifest_of
@@ -26,9 +26,6 @@ from triage.core.logs.source import Source
 from triage.core.rules.engine import Engine
 from triage.core.rules.ruleset import RuleSet
 from triage.core.values import dataclass
-
-LineNumbers = Callable[[int, Sequence[int]], Sequence[int]]
-"""(source index, byte offsets) -> 1-based line numbers."""
 
 WHOLE_LIMIT = 4 << 20
 """Bytes of a file that is read as one piece of JSON."""
@@ -241,18 +238,18 @@ class Analysis:
         ]
         return other
 
-    def verdict(self, lines: LineNumbers, choice: Choice | None = None) -> Verdict:
+    def verdict(self, locate: Locate, choice: Choice | None = None) -> Verdict:
         """The verdict on the chosen job and attempt (the newest job, its last attempt unless asked otherwise)."""
-        return self.explained(lines, choice).verdict
+        return self.explained(locate, choice).verdict
 
-    def explained(self, lines: LineNumbers, choice: Choice | None = None) -> Explained:
+    def explained(self, locate: Locate, choice: Choice | None = None) -> Explained:
         """The verdict with the selection behind it, for `--why-not`."""
         choice = choice or Choice()
         sources = [feed.source for feed in self.feeds]
         chosen = choose_job(self.feeds, choice.job)
         kept: list[Kept] = [k for i in chosen.sources for k in self.feeds[i].holding.kept]
         attempts = split_attempts(sources, kept)
-        explained = self._explain(attempts, choice.attempt, lines, chosen.job)
+        explained = self._explain(attempts, choice.attempt, locate, chosen.job)
         verdict = replace(
             explained.verdict,
             job=chosen.job,
@@ -264,16 +261,16 @@ class Analysis:
             verdict = replace(verdict, reasons=(*verdict.reasons, note))
         return replace(explained, verdict=verdict)
 
-    def say(self, reasons: Sequence[Reason], lines: LineNumbers) -> tuple[str, ...]:
+    def say(self, reasons: Sequence[Reason], locate: Locate) -> tuple[str, ...]:
         """Reasons as sentences, places as `path:line`."""
-        places = Places([feed.source for feed in self.feeds], lines)
+        places = Places(locate)
         return tuple(places.say(reason) for reason in reasons)
 
     def _explain(
-        self, attempts: Sequence[Attempt], wanted: int | None, lines: LineNumbers, job_id: str | None
+        self, attempts: Sequence[Attempt], wanted: int | None, locate: Locate, job_id: str | None
     ) -> Explained:
         def one(attempt: Attempt) -> Explained:
-            return explain_attempt(attempt, attempts, self.feeds, self.ruleset, lines, job_id)
+            return explain_attempt(attempt, attempts, self.feeds, self.ruleset, locate, job_id)
 
         return decide(attempts, wanted, one)
 

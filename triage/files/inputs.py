@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from triage.core.cause.verdict import Skipped
 from triage.core.logs.source import Source
-from triage.core.values import dataclass
+from triage.core.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,18 @@ class Input:
     """Bytes on disk when it was collected; no more are ever read."""
     held: BinaryIO | None = field(default=None, compare=False)
     """Standard input's copy in an unnamed temporary file: line numbers need a second pass."""
+    rest: tuple[Input, ...] = ()
+    """The later parts of a log that was cut into several files."""
+
+    @property
+    def files(self) -> tuple[Input, ...]:
+        """Each file that holds a part of it, the oldest first."""
+        return (replace(self, rest=()), *self.rest) if self.rest else (self,)
+
+    @property
+    def total(self) -> int:
+        """Bytes on disk of all parts."""
+        return self.size + sum(part.size for part in self.rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +44,8 @@ class Collected:
     skipped: tuple[Skipped, ...] = ()
     records: tuple[Input, ...] = ()
     """`triage-JOBID.json`, which `triage watch` leaves beside the logs."""
+
+
+def clean(path: str) -> str:
+    """A path that is no valid UTF-8 as text that every output can carry."""
+    return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -15,6 +15,7 @@ from triage.core.logs.source import Source
 from triage.core.shared import shared
 from triage.core.values import dataclass, replace
 from triage.files.hosts import looks_like_host, may_be_host
+from triage.files.parts import parts_of
 from triage.files.rendered import rendered
 from triage.files.sniff import is_artifact, is_manifest
 
@@ -57,18 +58,21 @@ def source_of(path: str, siblings: Sequence[str] = ()) -> Source:
 
 def sources_of(paths: Sequence[str]) -> list[Source]:
     """What each path says, given the others: whether numbers are those of nodes or tasks only the set can tell."""
-    names = _without_ordering([_Name.of(path) for path in paths])
+    parts = parts_of(paths)
+    whole = [parts[path].whole if path in parts else path for path in paths] if parts else paths
+    names = _without_ordering([_Name.of(path) for path in whole])
     family = _Family.of(names)
     folders: dict[tuple[str, ...], Source] = {}
     sources = [_source(name, family, folders) for name in names]
     sources = rendered(sources)
     jobs = {source.job for source in sources}
-    return [
+    sources = [
         replace(source, job=name.run_id)
         if source.job is None and name.run_id in jobs and name.run_id
         else source
         for source, name in zip(sources, names, strict=True)
     ]
+    return [replace(s, path=p) if p in parts else s for s, p in zip(sources, paths, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,20 +45,22 @@ class Unreadable(Exception):
 
 
 def chunks(source: Input, size: int = CHUNK, notes: list[Skipped] | None = None) -> Iterator[bytes]:
-    """The input's bytes, decompressed and as UTF-8, in pieces of at most about `size` bytes.
+    """The input's bytes, part after part, decompressed and as UTF-8, in pieces of at most about `size` bytes.
 
     Never raises for what a file does: a file that vanished, shrank or fails to decompress yields what could be read,
     and a `Skipped` with the reason is appended to `notes`.
     """
-    raw, size = _Raw(source), max(size, _SMALLEST)
-    try:
-        raw.open()
-        yield from _text(_decompressed(raw, size), size)
-    except Unreadable as end:
-        if notes is not None:
-            notes.append(Skipped(source.source.path, str(end)))
-    finally:
-        raw.close()
+    size = max(size, _SMALLEST)
+    for part in source.files:
+        raw = _Raw(part)
+        try:
+            raw.open()
+            yield from _text(_decompressed(raw, size), size)
+        except Unreadable as end:
+            if notes is not None:
+                notes.append(Skipped(part.source.path, str(end)))
+        finally:
+            raw.close()
 
 
 def head(source: Input, size: int) -> bytes:

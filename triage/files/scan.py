@@ -19,15 +19,15 @@ ALONE = 8 << 20
 
 def scan(inputs: Sequence[Input], analysis: Analysis, progress: Progress | None = None) -> list[Skipped]:
     """Feed every input; returns what could not be read to its end, with reasons."""
-    total = sum(one.size for one in inputs)
+    total = sum(one.total for one in inputs)
     for one in inputs:
         analysis.open(one.source)
     if total < ALONE or len(inputs) < 2:
         return _read_all(range(len(inputs)), inputs, analysis, _Told(progress, total, total))
     from triage.files.workers import available, divided, read_shares
 
-    shares = divided([one.size for one in inputs], available())
-    told = _Told(progress, total, sum(inputs[i].size for i in shares[0]))
+    shares = divided([one.total for one in inputs], available())
+    told = _Told(progress, total, sum(inputs[i].total for i in shares[0]))
     untold = _Told(None, 0, 0)
 
     def read(share: Sequence[int]) -> list[Skipped]:

@@ -140,9 +140,9 @@ class Tail:
         if not any(feed.size for feed in analysis.feeds):
             raise InputError("the logs are empty so far")
         try:
-            explained = analysis.explained(self._lines, Choice(job=job))
+            explained = analysis.explained(self._locate, Choice(job=job))
         except InputError:
-            explained = analysis.explained(self._lines)
+            explained = analysis.explained(self._locate)
         return replace(explained, verdict=self._with_skipped(explained.verdict))
 
     def _fresh(self) -> set[int]:
@@ -230,13 +230,13 @@ class Tail:
         ):
             self.progress, self._leader = step, path
 
-    def _lines(self, source: int, offsets: Sequence[int]) -> Sequence[int]:
+    def _locate(self, source: int, offsets: Sequence[int]) -> Sequence[tuple[str, int]]:
         one = self._all[source]
         if isinstance(one, Followed):
-            return one.line_numbers(offsets)
-        from triage.files.lines import line_numbers
+            return [(one.feed.source.path, number) for number in one.line_numbers(offsets)]
+        from triage.files.lines import places
 
-        return line_numbers(one, offsets)
+        return places(one, offsets)
 
     def _with_skipped(self, verdict: Verdict) -> Verdict:
         return replace(verdict, scanned=replace(verdict.scanned, skipped=self._skipped))

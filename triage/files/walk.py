@@ -15,7 +15,7 @@ from triage.core.logs.source import Source
 from triage.core.values import dataclass, replace
 from triage.errors import InputError
 from triage.files import sniff
-from triage.files.inputs import Collected, Input
+from triage.files.inputs import Collected, Input, clean
 from triage.files.layout import sources_of
 from triage.files.open import Unreadable, head, spooled
 
@@ -249,11 +249,6 @@ def _shown(taken: list[_Found]) -> list[str]:
         )
         for one in taken
     ]
-
-
-def clean(path: str) -> str:
-    """A path that is no valid UTF-8 as text that every output can carry."""
-    return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _folded(skipped: list[Skipped]) -> Iterator[Skipped]:

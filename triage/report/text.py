@@ -10,6 +10,8 @@ from triage.core.lazy import lazy
 from triage.report.view import Options, View, effect_lines, frame_text, lines_text
 
 _LABEL = 12
+_UNDER = 2
+"""Columns by which what stands under a label is indented."""
 _NARROW = 60
 """Below this width a label stands on a line of its own."""
 _WIDEST = 120
@@ -25,7 +27,7 @@ def render(view: View, options: Options) -> str:
     page.headline(view)
     page.block("where", [view.where])
     if root is not None:
-        page.path("evidence", lines_text(root.evidence))
+        page.place("evidence", lines_text(root.evidence))
         page.block("exception" if root.exception else "message", _message(view.exception))
         page.path("frame", frame_text(root.frame))
         page.block("chain", [_link(link.exception, link.message) for link in root.chain[:6]], bullet="- ")
@@ -61,7 +63,7 @@ class _Page:
     def __init__(self, width: int, color: bool) -> None:
         self._width = width
         self._color = color
-        self._indent = 2 if width < _NARROW else _LABEL
+        self._indent = _UNDER if width < _NARROW else _LABEL
         self._lines: list[str] = []
 
     def text(self) -> str:
@@ -90,8 +92,16 @@ class _Page:
         self._labelled(label, lines)
 
     def path(self, label: str, text: str) -> None:
-        """A label and a path that stays on one line, shortened in the middle where it must be."""
+        """A label and a path that stays on one line, shortened where it must be."""
         self._labelled(label, [shortened(text, self._width - self._indent)] if text else [])
+
+    def place(self, label: str, text: str) -> None:
+        """A label and a file's path, to be opened: below the label where it needs the whole width, and shortened only
+        where even that is too narrow."""
+        if columns(text) <= self._width - self._indent:
+            self.path(label, text)
+        else:
+            self._lines += [self._paint(label, _DIM), self._long(text)]
 
     def effects(self, label: str, effects: Iterable[Downstream]) -> None:
         """What followed from the root, each with the place where it shows first."""
@@ -102,16 +112,23 @@ class _Page:
                 lines.append(f"{text}  {place}")
                 continue
             lines += wrapped(text, room)
-            if place:
-                lines.append("  " + shortened(place, room - 2))
+            if place and columns(place) + 2 > room:
+                self._labelled(label, lines)
+                self._lines.append(self._long(place))
+                label, lines = "", []
+            elif place:
+                lines.append("  " + place)
         self._labelled(label, lines)
+
+    def _long(self, path: str) -> str:
+        return " " * _UNDER + shortened(path, self._width - _UNDER)
 
     def _labelled(self, label: str, lines: list[str]) -> None:
         if not lines:
             return
         if self._width < _NARROW:
-            self._lines.append(self._paint(label, _DIM))
-            self._lines += ["  " + line for line in lines]
+            self._lines += [self._paint(label, _DIM)] if label else []
+            self._lines += [" " * _UNDER + line for line in lines]
             return
         self._lines.append(self._paint(label.ljust(_LABEL), _DIM) + lines[0])
         self._lines += [" " * _LABEL + line for line in lines[1:]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.support import Log, blocks, engine, ruleset
+from tests.support import Log, blocks, engine, locating, ruleset
 from triage.core.analysis import Analysis, Choice
 from triage.core.cause.explain import Explained
 from triage.core.cause.verdict import Verdict
@@ -36,12 +36,12 @@ def explained(
 ) -> Explained:
     """`asked` notes each source whose lines are counted, once a call."""
 
-    def lines(source: int, offsets: Sequence[int]) -> list[int]:
+    def locate(source: int, offsets: Sequence[int]) -> Sequence[tuple[str, int]]:
         if asked is not None:
             asked.append(source)
-        return [logs[source].data.count(b"\n", 0, offset) + 1 for offset in offsets]
+        return locating(logs)(source, offsets)
 
-    return analysed(logs).explained(lines, Choice(attempt, job))
+    return analysed(logs).explained(locate, Choice(attempt, job))
 
 
 def verdict(*logs: Log, attempt: int | None = None, job: str | None = None) -> Verdict:

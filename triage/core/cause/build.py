@@ -14,7 +14,7 @@ from triage.core.cause.joblog import JobLog, Reason
 from triage.core.cause.judge import outcome_of
 from triage.core.cause.manifests import ALIKE, differences
 from triage.core.cause.outcome import Outcome
-from triage.core.cause.places import LineNumbers, Places
+from triage.core.cause.places import Locate, Places
 from triage.core.cause.ranges import fold
 from triage.core.cause.rootcause import Selection
 from triage.core.cause.verdict import (
@@ -43,11 +43,11 @@ _NODE_WORD = lazy(r"\bnode[ :=]+([A-Za-z][\w.-]*\d[\w.-]*)")
 
 
 def build_verdict(
-    job: JobLog, selection: Selection, lines: LineNumbers, attempt: int, attempts: int, job_id: str | None
+    job: JobLog, selection: Selection, locate: Locate, attempt: int, attempts: int, job_id: str | None
 ) -> Verdict:
-    """Say what was selected; line numbers are asked for only where evidence is shown."""
+    """Say what was selected; places are asked for only where evidence is shown."""
     outcome = outcome_of(job, selection)
-    places = Places(job.sources, lines)
+    places = Places(locate)
     places.want([*_spans(selection, outcome), *((m.span.source, 0) for m in job.manifests)])
     root = _root(job, outcome, places) if outcome.failed else None
     facts = {name: job.facts.get(name) for name in FACT_NAMES}

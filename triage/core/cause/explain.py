@@ -13,7 +13,7 @@ from triage.core.cause.joblog import JobLog, ResolvedExit, SeenCollective
 from triage.core.cause.jobs import Fed
 from triage.core.cause.keeper import Kept
 from triage.core.cause.placement import build_world
-from triage.core.cause.places import LineNumbers
+from triage.core.cause.places import Locate
 from triage.core.cause.rootcause import Selection, select
 from triage.core.cause.timeline import build_timeline
 from triage.core.cause.verdict import Verdict
@@ -44,14 +44,14 @@ def explain_attempt(
     attempts: Sequence[Attempt],
     feeds: Sequence[Fed],
     ruleset: RuleSet,
-    lines: LineNumbers,
+    locate: Locate,
     job_id: str | None = None,
 ) -> Explained:
     """The verdict on one attempt, as if the others had not been."""
     everything = [k.event for a in attempts for k in a.kept]
     job = resolve(attempt, feeds, ruleset, everything)
     selection = select(job)
-    verdict = build_verdict(job, selection, lines, attempt.number, len(attempts), job_id)
+    verdict = build_verdict(job, selection, locate, attempt.number, len(attempts), job_id)
     return Explained(verdict, selection, job)
 
 

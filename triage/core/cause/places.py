@@ -8,21 +8,19 @@ from dataclasses import dataclass
 from triage.core.cause.joblog import Reason
 from triage.core.cause.verdict import Evidence
 from triage.core.events.model import Span
-from triage.core.logs.source import Source
 
-LineNumbers = Callable[[int, Sequence[int]], Sequence[int]]
-"""(source index, byte offsets) -> 1-based line numbers."""
+Locate = Callable[[int, Sequence[int]], Sequence[tuple[str, int]]]
+"""(source index, byte offsets) -> for each the path to show and the 1-based line number in that file."""
 
 
 @dataclass
 class Places:
     """Byte offsets to `path:line`, counted once per source."""
 
-    sources: Sequence[Source]
-    lines: LineNumbers
+    locate: Locate
 
     def __post_init__(self) -> None:
-        self._numbers: dict[tuple[int, int], int] = {}
+        self._known: dict[tuple[int, int], tuple[str, int]] = {}
 
     def want(self, spans: Iterable[tuple[int, int]]) -> None:
         by_source: dict[int, set[int]] = {}
@@ -30,24 +28,23 @@ class Places:
             by_source.setdefault(source, set()).add(offset)
         for source, offsets in by_source.items():
             ordered = sorted(offsets)
-            for offset, number in zip(ordered, self.lines(source, ordered), strict=True):
-                self._numbers[(source, offset)] = number
+            for offset, place in zip(ordered, self.locate(source, ordered), strict=True):
+                self._known[(source, offset)] = place
 
-    def number(self, source: int, offset: int) -> int:
-        if (source, offset) not in self._numbers:
+    def of(self, source: int, offset: int) -> tuple[str, int]:
+        if (source, offset) not in self._known:
             self.want([(source, offset)])
-        return self._numbers[(source, offset)]
+        return self._known[(source, offset)]
 
     def evidence(self, span: Span) -> Evidence:
-        last = max(span.first, span.last - 1)
-        return Evidence(
-            self.sources[span.source].path,
-            self.number(span.source, span.first),
-            self.number(span.source, last),
-        )
+        """Its lines, as far as they stand in the file in which it begins."""
+        path, first = self.of(span.source, span.first)
+        end, last = self.of(span.source, max(span.first, span.last - 1))
+        return Evidence(path, first, last if end == path else first)
 
     def say(self, reason: Reason) -> str:
         text = reason.text
         for i, (source, offset) in enumerate(reason.places):
-            text = text.replace(f"{{{i}}}", f"{self.sources[source].path}:{self.number(source, offset)}")
+            path, line = self.of(source, offset)
+            text = text.replace(f"{{{i}}}", f"{path}:{line}")
         return text
