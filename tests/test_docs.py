@@ -261,7 +261,8 @@ def test_dependencies_are_told_with_their_use() -> None:
     text = DEPENDENCIES.read_text()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wanted = {re.match(r"[\w-]+", name)[0] for name in project["project"]["dependencies"]}  # type: ignore[index]
-    wanted |= {re.match(r"[\w-]+", name)[0] for name in project["dependency-groups"]["dev"]}  # type: ignore[index]
+    groups = project["dependency-groups"].values()
+    wanted |= {re.match(r"[\w-]+", name)[0] for names in groups for name in names if isinstance(name, str)}  # type: ignore[index]
     extras = project["project"]["optional-dependencies"].values()
     wanted |= {re.match(r"[\w-]+", name)[0] for names in extras for name in names}  # type: ignore[index]
     rows = dict(re.findall(r"^\| `([\w-]+)` \|(.*)$", text, re.M))

@@ -135,6 +135,14 @@ def test_watch_follows_the_job_to_its_end(run: Path, capsys: Capture) -> None:
     assert capsys.readouterr().out.startswith("submitted job 100000\n")
 
 
+@pytest.mark.usefixtures("run")
+def test_watch_tells_in_the_form_that_submit_was_asked_for(capsys: Capture) -> None:
+    assert main(["submit", "run.sbatch", "--scheduler", "local", "--watch", "--format", "json"]) == 0
+    submission, _, events = capsys.readouterr().out.partition("\n}\n")
+    assert json.loads(submission + "}")["job_id"] == "100000"
+    assert json.loads(events.splitlines()[-1])["event"] == "verdict"
+
+
 def test_same_command_twice_is_two_jobs(run: Path, capsys: Capture) -> None:
     assert [submit(capsys, "run.sbatch")[1]["job_id"] for _ in range(2)] == ["100000", "100001"]
     assert len(jobs(run.parent)) == 2

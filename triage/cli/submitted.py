@@ -55,7 +55,9 @@ def report(
     from triage.cli.main import main
 
     artifacts = [word for path in record.artifacts for word in ("--artifact", path)]
-    return main(["watch", str(job), "--scheduler", record.scheduler, *artifacts])
+    return main(
+        ["watch", str(job), "--scheduler", record.scheduler, "--format", arguments.format, *artifacts]
+    )
 
 
 def _filled(path: str, job: JobId) -> str:

@@ -1,0 +1,62 @@
+"""How the lab judges: what it must not let through, and from when it counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.fault import Fault, Right
+from tests.e2e.growth import Growth
+from tests.e2e.outcome import RIGHT, UNKNOWN, WRONG, judged
+from tests.e2e.run import objects
+
+
+def verdict(category: str, rank: int | None = None) -> dict[str, Any]:
+    return {"category": category, "root": None if rank is None else {"rank": rank}}
+
+
+@pytest.mark.parametrize(
+    ("found", "code", "outcome", "expected"),
+    [
+        (verdict("oom", 2), 10, "failed", RIGHT),
+        (verdict("oom", 1), 10, "failed", WRONG),
+        (verdict("oom"), 10, "failed", WRONG),
+        (verdict("oom", 2), 0, "failed", WRONG),
+        (verdict("oom", 2), 10, "cancelled", WRONG),
+        (verdict("host-oom", 2), 10, "failed", RIGHT),
+        (verdict("shape", 2), 10, "failed", WRONG),
+        (verdict("unknown"), 11, "unknown", UNKNOWN),
+        (verdict("none"), 0, "completed", WRONG),
+    ],
+)
+def test_right_is_category_rank_exit_code_and_outcome(
+    found: dict[str, Any], code: int, outcome: str, expected: str
+) -> None:
+    fault = Fault("oom", Right("oom", 2, also=("host-oom",), outcome="failed"))
+    assert judged(fault, found, code, outcome) == expected
+
+
+def test_no_rank_is_asked_for_where_no_single_one_is_to_blame() -> None:
+    assert judged(Fault("all", Right("shape")), verdict("shape", 3), 10, "failed") == RIGHT
+
+
+def test_a_line_counts_from_when_its_last_byte_was_there(tmp_path: Path) -> None:
+    log = tmp_path / "node.err"
+    growth = Growth(tmp_path)
+    log.write_bytes(b"one\ntw")
+    growth.look()
+    assert growth.when(log, 1) is not None
+    log.write_bytes(b"one\ntwo\n")
+    assert growth.when(log, 2) is None
+    growth.look()
+    first, second = growth.when(log, 1), growth.when(log, 2)
+    assert first is not None
+    assert second is not None
+    assert first < second
+
+
+def test_objects_are_read_whatever_lines_they_stretch_over() -> None:
+    lines = ["{\n", '  "a": {\n', '    "b": 1}\n', "}\n", '{"c": 2}\n']
+    assert list(objects(lines)) == [{"a": {"b": 1}}, {"c": 2}]
