@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 from triage.cli.main import main
+from triage.files.facts import read_text
 from triage.report.schema import schema_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,6 +101,23 @@ def test_every_script_of_the_fixtures_has_its_result_in_order(capsys: Capture) -
         assert result["errors"] == severities.count("error")
         assert result["warnings"] == severities.count("warning")
         assert [item["check"] for item in result["findings"]].count("site/not-checked") == 1
+
+
+def test_bug_that_one_path_meets_does_not_end_the_others(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(path: str, most: int) -> str:
+        if path == WARNED:
+            raise RuntimeError("no one thought of this")
+        return read_text(path, most)
+
+    monkeypatch.setattr("triage.cli.preflight.read_text", read)
+    assert main(["check", WRONG, WARNED, CLEAN]) == 70
+    out, err = capsys.readouterr()
+    assert f"{WRONG}:9: error" in out
+    assert "in 2 scripts" in out
+    assert f"{WARNED} could not be checked" in err
+    assert "RuntimeError: no one thought of this" in err
 
 
 def test_text_names_place_sentence_and_check(capsys: Capture) -> None:

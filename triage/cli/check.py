@@ -18,6 +18,7 @@ from triage.core.script.site import Site
 from triage.errors import ConfigError, InputError, UsageError
 from triage.files.facts import Mount, NotAScript, read_mounts
 from triage.report.check import CHECK_FORMATS, Checked, CheckOptions
+from triage.report.mask import safe
 from triage.submit.keys import FILE_NAME
 
 TAKES_REST = True
@@ -71,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Checks and prints; what could not be read is told after the findings of the rest."""
+    """Checks and prints; what could not be read, or met a bug, is told after the findings of the rest."""
     if arguments.write and not arguments.fix:
         raise UsageError("--write makes the changes of --fix: give both")
     examine = _Examiner(arguments, read_mounts(), ask_site(os.environ))
@@ -79,6 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     repairs: list[str] = []
     unread: list[str] = []
     wrong: list[str] = []
+    bugs: list[Exception] = []
     for path in arguments.paths or [FILE_NAME]:
         try:
             found, repair = examine.both(path)
@@ -86,6 +88,9 @@ def run(arguments: argparse.Namespace) -> int:
             unread.append(f"{path} {error}")
         except ConfigError as error:
             wrong.append(str(error))
+        except Exception as error:
+            sys.stderr.write(safe(f"triage: {path} could not be checked\n"))
+            bugs.append(error)
         else:
             results.append(Checked(path, tuple(found)))
             repairs.append(repair)
@@ -96,6 +101,8 @@ def run(arguments: argparse.Namespace) -> int:
         emit("".join(repairs))
     else:
         sys.stderr.write("".join(repairs))
+    if bugs:
+        raise bugs[0]
     if wrong:
         raise ConfigError("\n".join(wrong + unread))
     if unread:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from triage.core.megatron.finding import Finding, Severity
+from triage.core.script.check_storage import placed
 from triage.core.script.limits import SCRIPT
 from triage.core.script.read import Script, check_script, read_script
 from triage.core.script.site import Site
@@ -88,9 +89,9 @@ def _machine(
     path: str, script: Script, mounts: Sequence[Mount], site: Callable[[], Site], *, settled: bool
 ) -> Machine:
     """Relative paths begin at `--chdir`, else where sbatch is called. That is taken to be the current folder if the
-    script lies in it, and only as long as this machine sees the script's other paths."""
+    script lies in it, and only as long as this machine sees the script's other paths and all of them are told."""
     chosen = script.text("chdir") or ""
-    here = same_folder(os.path.dirname(path) or ".", ".")
+    here = same_folder(os.path.dirname(path) or ".", ".") and placed(script)
     return Machine(chosen or ".", mounts, settled=chosen.startswith("/") or (settled and here), site=site)
 
 

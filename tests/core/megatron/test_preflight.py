@@ -154,6 +154,16 @@ def test_a_fork_keeps_arithmetic_as_errors_and_version_rules_as_warnings() -> No
     assert ("warning", "training/precision") in found
 
 
+def test_a_fork_that_spells_options_with_underscores_keeps_its_arithmetic() -> None:
+    options = MODEL + "--pipeline-model-parallel-size 5 --its-own-switch"
+    options = options.replace("-", "_").replace("__", "--")
+    found = said(options, 5, program="finetune.py")
+    assert ("error", "pipeline/layers") in found
+    assert "arguments/unknown" not in {check for _, check in found}
+    one = MODEL.replace("--num-layers", "--num_layers")
+    assert "arguments/unknown" in {item.check for item in preflight(launch(one))}
+
+
 def test_one_wrong_batch_is_one_error_in_every_framework() -> None:
     for more in ("", "--my-fork-option ", "--deepspeed "):
         found = [

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from triage.core.megatron.finding import Finding, Severity
+from triage.core.script.check_storage import placed
 from triage.core.script.facts import Nothing
 from triage.core.script.read import check_script, read_script
 from triage.core.script.site import Partition, Site
@@ -217,6 +218,20 @@ def test_storage_outside_of_a_container_is_asked_for() -> None:
     world = Asked()
     found(f"{HEAD}srun --container-image=/images/i.sqsh {TORCHRUN} {END}", world)
     assert {"/lustre/w", "/images/i.sqsh"} <= world.asked
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (f"cd /lustre/w\nsrun {TORCHRUN} {END}", True),
+        (f"cd $SLURM_SUBMIT_DIR\nsrun {TORCHRUN} {END}", True),
+        (f"cd $WORK\nsrun {TORCHRUN} {END}", False),
+        (f"srun --container-image=$IMAGE {TORCHRUN} {END}", False),
+        (f"srun --container-image=/x/i.sqsh {TORCHRUN} {END}", True),
+    ],
+)
+def test_storage_in_a_variable_of_the_caller_is_not_told(body: str, told: bool) -> None:
+    assert placed(read_script(HEAD + body)) is told
 
 
 def test_directives_that_are_ignored_are_told_once() -> None:

@@ -97,6 +97,7 @@ def test_judged_configurations_are_read_back_from_scripts(style: int) -> None:
         ("python3 -m torch.distributed.launch --nproc_per_node=4 --use_env a.py", Launcher.TORCHRUN, 1, 4, "a.py"),
         ("torchrun --nnodes=1:4 --nproc-per-node=8 -m pkg.train --x 1", Launcher.TORCHRUN, None, 8, "pkg.train"),
         ("torchrun --nnodes=$N --nproc-per-node=8 --tee 3 -r 3 a.py", Launcher.TORCHRUN, None, 8, "a.py"),
+        ("ft_launcher --ft-cfg-path $C --nnodes=2 --nproc-per-node=8 a.py", Launcher.TORCHRUN, 2, 8, "a.py"),
         ("accelerate launch --num_processes=16 --num_machines 2 --multi_gpu a.py", Launcher.ACCELERATE, 2, 8, "a.py"),
         ("deepspeed --num_nodes 2 --num_gpus=8 a.py --deepspeed", Launcher.DEEPSPEED, 2, 8, "a.py"),
         ("srun -n 16 --ntasks-per-node=8 -N 2 python a.py", Launcher.PYTHON, 2, 8, "a.py"),
@@ -176,5 +177,5 @@ def test_branches_become_variants_that_belong_together() -> None:
 
 def test_launch_in_a_branch_is_not_certain() -> None:
     first, second = runs('if [ -n "$DEBUG" ]; then srun torchrun a.py; else srun torchrun b.py; fi')
-    assert not first.command.certain
-    assert not second.command.certain
+    assert first.command.way == ((0, 0),)
+    assert second.command.way == ((0, 1),)

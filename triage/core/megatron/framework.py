@@ -14,6 +14,8 @@ OWN = frozenset({
     "--seq-length",
 })  # fmt: skip
 """Options that together mark a program of Megatron's family."""
+_FAMILY = 3
+"""How many of them do."""
 _DEEPSPEED = re.compile(r"--(?:no-)?(?:deepspeed|ds-|zero-stage|cpu-optimizer)", re.ASCII)
 _PRETRAIN = re.compile(r"(?:.*[/.])?(?:pretrain_\w+|train_rl)(?:\.py)?", re.S)
 """Megatron-LM's own programs, which check their arguments in full (megatron/training/arguments.py)."""
@@ -41,6 +43,17 @@ OVERRIDES = {
 """NeMo's names below `model.`."""
 
 
+def dashed(launch: Launch) -> Launch:
+    """Of a fork whose parser spells all options with underscores, the launch in Megatron-LM's spelling."""
+    names = {item.name.replace("_", "-") for item in launch.args if item.name and "_" in item.name}
+    if len(names & OWN) < _FAMILY:
+        return launch
+    args = (
+        item if item.name is None else replace(item, name=item.name.replace("_", "-")) for item in launch.args
+    )
+    return replace(launch, args=tuple(args), framework=Framework.FORK)
+
+
 def recognise(launch: Launch) -> Framework:
     """The framework of a launch that says Megatron-LM or nothing about it."""
     if launch.framework not in (Framework.MEGATRON, Framework.UNKNOWN):
@@ -51,7 +64,7 @@ def recognise(launch: Launch) -> Framework:
     if any(_override(item) for item in launch.args) or _NEMO.search(launch.program or ""):
         return Framework.NEMO
     own = launch.program is None or _PRETRAIN.fullmatch(launch.program) is not None
-    if len(names & OWN) < 3 and not (own and launch.framework is Framework.MEGATRON):
+    if len(names & OWN) < _FAMILY and not (own and launch.framework is Framework.MEGATRON):
         return Framework.UNKNOWN
     return Framework.FORK if foreign(launch) or not own else Framework.MEGATRON
 

@@ -11,7 +11,7 @@ from itertools import islice
 from triage.core.megatron import batch, fsdp, hybrid, model, moe, parallel, pipeline, sequence, training
 from triage.core.megatron.connections import connections
 from triage.core.megatron.finding import Check, Finding, Severity
-from triage.core.megatron.framework import deferred, foreign, recognise, translated
+from triage.core.megatron.framework import dashed, deferred, foreign, recognise, translated
 from triage.core.megatron.launch import Framework, Launch, Unresolved
 from triage.core.megatron.options import KNOWN
 from triage.core.values import dataclass
@@ -110,10 +110,12 @@ FROM_CHECKPOINT = "--use-checkpoint-args"
 
 def preflight(launch: Launch) -> list[Finding]:
     """Everything that is wrong with a launch, the worst first. Silent where it cannot tell."""
+    given, launch = launch, dashed(launch)
     framework = recognise(launch)
     if framework is Framework.UNKNOWN:
         return []
-    findings = list(_misspelt(launch)) if framework in (Framework.MEGATRON, Framework.FORK) else []
+    compared = framework in (Framework.MEGATRON, Framework.FORK) and launch is given
+    findings = list(_misspelt(launch)) if compared else []
     if framework is Framework.NEMO:
         launch = translated(launch)
     elif framework is not Framework.MEGATRON:

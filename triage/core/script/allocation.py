@@ -106,8 +106,8 @@ def is_time(text: str) -> bool:
 
 
 def read_allocation(directives: Directives) -> Allocation:
-    """What the job gets. In a heterogeneous job nothing is concluded."""
-    if directives.components > 1:
+    """What the job gets. Nothing is concluded of a heterogeneous job, nor where options are not known."""
+    if directives.components > 1 or not all(item.name for item in directives.options):
         return Allocation()
     given = {item.name: item for item in directives.options}
     nodes_option, tasks_option = given.get("nodes"), given.get("ntasks")

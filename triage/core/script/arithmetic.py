@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from triage.core.values import dataclass
 
 _TOKEN = re.compile(
-    r"\s*(?:(0[xX][0-9a-fA-F]+|\d+(?:#\w+)?)|([A-Za-z_]\w*)|(\+\+|--|<<=|>>=|[-+*/%&|^]=|\*\*|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%()<>!~?:&|^=]))",
+    r"\s*(?:(0[xX][0-9a-fA-F]+|\d+(?:#\w+)?)|([A-Za-z_]\w*(?:\[[^\[\]]{0,60}\])?)|(\+\+|--|<<=|>>=|[-+*/%&|^]=|\*\*|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%()<>!~?:&|^=,]))",
     re.ASCII,
 )
 _ASSIGNS = frozenset({"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="})
@@ -38,7 +38,7 @@ def changed(text: str) -> frozenset[str]:
 def arithmetic(text: str, lookup: Callable[[str], int | None]) -> Result | None:
     """The outcome of an expression, `None` where a part is unknown or it is none that is understood here.
 
-    `lookup` gives the values of names.
+    `lookup` gives the values of names and of elements (`A[0]`).
     """
     tokens: list[str] = []
     position = 0
@@ -53,7 +53,7 @@ def arithmetic(text: str, lookup: Callable[[str], int | None]) -> Result | None:
         return Result(0, {})
     reader = _Reader(tokens, lookup)
     try:
-        value = reader.assignment(0)
+        value = reader.sequence()
     except _Unreadable:
         return None
     return Result(value, reader.assigned) if reader.position == len(tokens) else None
@@ -80,7 +80,7 @@ class _Reader:
     def name(self) -> str | None:
         """The name that stands here, if one does."""
         token = self.tokens[self.position] if self.position < len(self.tokens) else ""
-        return token if token.isidentifier() else None
+        return token if token.partition("[")[0].isidentifier() else None
 
     def value(self, name: str) -> int:
         found = self.assigned[name] if name in self.assigned else self.lookup(name)
@@ -89,9 +89,17 @@ class _Reader:
         return found
 
     def assign(self, name: str, value: int) -> int:
+        if not name.isidentifier():
+            raise _Unreadable
         self.assigned[name] = _wrap(value)
         self.changes += 1
         return self.assigned[name]
+
+    def sequence(self) -> int:
+        value = self.assignment(0)
+        while self.take(","):
+            value = self.assignment(0)
+        return value
 
     def assignment(self, depth: int) -> int:
         name = self.name()

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from triage.core.script.holes import Holes, flat, known
+from triage.core.script.assigning import assign_text, unset_element
+from triage.core.script.expand import Expander
+from triage.core.script.holes import Holes, known
+from triage.core.script.printf import formatted
 from triage.core.script.splitting import read_values, split
 from triage.core.script.state import Field, State
 
@@ -16,39 +19,38 @@ _ACTIVATES = re.compile(
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL | re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 ENDS = frozenset({"exit", "return", "break", "continue"})
-DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
 
 
-def _flags(words: Sequence[Field]) -> str:
+def flags(words: Sequence[Field]) -> str:
+    """The letters of all options of a declaration."""
     return "".join(word.text[1:] for word in words if word.text.startswith("-"))
 
 
 def is_local(name: str, words: Sequence[Field]) -> bool:
     """Whether a declaration inside a function makes variables of its own."""
-    return name == "local" or (name in ("declare", "typeset") and "g" not in _flags(words))
+    return name == "local" or (name in ("declare", "typeset") and "g" not in flags(words))
 
 
-def declare(name: str, words: Sequence[Field], state: State, holes: Holes) -> None:
-    """`export A=1 B`, `declare -x A`, `local A=1`, `local -n R=A`."""
-    flags = _flags(words)
-    exports = (name == "export" and "n" not in flags) or "x" in flags
+def declare(name: str, words: Sequence[Field], state: State, expander: Expander) -> None:
+    """`export A=1 B`, `declare -x A`, `local A=1`, `local -n R=A`, `declare -i N=2*3`."""
+    letters = flags(words)
+    exports = (name == "export" and "n" not in letters) or "x" in letters
     local = is_local(name, words) and state.scope is not None
     for word in words:
         match = _ASSIGNED.fullmatch(word.text)
         if local and _NAME.fullmatch(match[1] if match else word.text):
             _make_local(match[1] if match else word.text, state, given=match is not None)
-        if match and "n" in flags and name != "export":
-            _refer(match[1], match[3], state, holes, word.line)
+        if match and "n" in letters and name != "export":
+            _refer(match[1], match[3], state, expander.holes, word.line)
             continue
-        if match:
-            value = match[3]
-            if match[2]:
-                value = flat(state.variables.get(match[1], "")) + value
-            state.assign(match[1], value, word.line)
         target = match[1] if match else word.text
         if not _NAME.fullmatch(target):
             continue
-        if not match and "A" in flags and target not in state.variables:
+        if name != "export" and "i" in letters:
+            state.integers.add(target)
+        if match:
+            assign_text(expander, target, match[3], state, word.line, append=match[2] == "+")
+        if not match and "A" in letters and target not in state.variables:
             state.assign(target, {}, word.line)
         if exports:
             state.exported.add(target)
@@ -148,7 +150,19 @@ def shift(words: Sequence[Field], state: State) -> None:
         state.arguments = state.arguments[amount:]
 
 
-def unset(words: Sequence[Field], state: State) -> None:
+def unset(words: Sequence[Field], state: State, expander: Expander) -> None:
     for word in words:
         if _NAME.fullmatch(word.text):
             state.unset(word.text)
+        else:
+            unset_element(expander, word.text, state, word.line)
+
+
+def print_to(words: Sequence[Field], state: State, expander: Expander) -> None:
+    """`printf -v NAME FORMAT ...`."""
+    attached = words[0].text[2:]
+    name, rest = (attached, words[1:]) if attached else (words[1].text if len(words) > 1 else "", words[2:])
+    if _NAME.fullmatch(name):
+        text = formatted([item.text for item in rest])
+        unsure = expander.holes.unknown(f"{name} is printed in a way that is not understood")
+        assign_text(expander, name, unsure if text is None else text, state, words[0].line)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from triage.core.megatron.finding import Finding, Severity
 from triage.core.script.allocation import Allocation
 from triage.core.script.command import Command
+from triage.core.script.decisions import Decisions
 from triage.core.script.directives import Directives
 from triage.core.script.facts import Facts
 from triage.core.script.holes import Holes
@@ -24,8 +25,15 @@ class Script:
     """In the order in which they would run, without those inside `$( )`."""
     runs: tuple[Run, ...]
     holes: Holes
+    decisions: Decisions = Decisions()
     truncated: bool = False
     """A limit was reached: something behind it was not read."""
+    submitted: tuple[Script, ...] = ()
+    """Scripts that this one writes and submits."""
+    made: frozenset[str] = frozenset()
+    """Folders that the submitting script makes before."""
+    sure: bool = True
+    """False where it is not known whether it is submitted."""
 
     @property
     def sole(self) -> Run | None:
@@ -42,8 +50,8 @@ RunCheck = Callable[[Script, Run, Facts], Iterator[Finding]]
 
 
 def severity(script: Script, run: Run) -> Severity:
-    """How sure a mistake of a run is: an error only of the one run that is certainly reached."""
-    return Severity.ERROR if run.command.certain and script.sole is run else Severity.WARNING
+    """How sure a mistake of a run is, if the run is reached. Of several at once each may have a part of the job."""
+    return Severity.ERROR if script.sole is run or not run.command.background else Severity.WARNING
 
 
 def several_nodes(run: Run) -> bool:

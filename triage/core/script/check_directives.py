@@ -12,6 +12,7 @@ from triage.core.script.allocation import count, gpu_request, is_time, minutes, 
 from triage.core.script.case import Script, shown
 from triage.core.script.directives import Directives, Stray, holds_variable
 from triage.core.script.facts import Facts
+from triage.core.script.holes import known
 from triage.core.script.slurm_options import SBATCH_LONG, SBATCH_SHORT, SRUN_LONG, Option
 
 _PLACEHOLDER = re.compile(r"<[^<>]*>?|[^<>]*>|\{\{?.*|.*\}\}?|\.\.\.|(?:YOUR|your)[_-].*|XX+|\?+|TODO.*")
@@ -56,10 +57,10 @@ def _is_shell(shebang: str) -> bool:
 def _file(directives: Directives) -> Iterator[Finding]:
     if directives.dos:
         text = "the lines end in CR LF, and sbatch refuses a script with DOS line breaks: convert it with dos2unix"
-        yield Finding(Severity.ERROR, "directives/dos", text, None, 1)
+        yield Finding(Severity.ERROR, "directives/dos", text, None, directives.first_line)
     if not directives.shebang.startswith("#!"):
         text = "sbatch refuses a script whose first line does not begin with #!: write #!/bin/bash there"
-        yield Finding(Severity.ERROR, "directives/shebang", text, None, 1)
+        yield Finding(Severity.ERROR, "directives/shebang", text, None, directives.first_line)
 
 
 def _ignored(directives: Directives) -> Iterator[Finding]:
@@ -109,6 +110,8 @@ def _left(text: str, line: int) -> Finding:
 
 def _option(option: Option) -> Iterator[Finding]:
     value = option.value.text if option.value is not None else None
+    if not known(option.name) or (value is not None and not known(value)) or not option.name:
+        return
     if not option.recognised:
         yield _unknown(option)
     elif option.missing:

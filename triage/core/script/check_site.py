@@ -23,7 +23,8 @@ _NAMED = 8
 def site(script: Script, facts: Facts) -> Iterator[Finding]:
     """Everything that the cluster would not run; and what could not be compared with it, as a note."""
     if not script.directives.any:
-        yield _not_checked("the script has no #SBATCH line")
+        if not script.submitted:
+            yield _not_checked("the script has no #SBATCH line")
         return
     if clusters := script.text("clusters"):
         yield _not_checked(f"the script goes to --clusters={shown(clusters)}")

@@ -11,8 +11,9 @@ from triage.core.megatron.launch import Argument
 from triage.core.script.case import Script, severity, shown
 from triage.core.script.check_environment import contained
 from triage.core.script.facts import Facts
-from triage.core.script.holes import TEMPORARY, known, readable
+from triage.core.script.holes import FIRST_REASON, TEMPORARY, known, readable, symbols
 from triage.core.script.launches import Run
+from triage.core.script.state import plain_path
 
 _LOCAL = re.compile(
     r"/(?:tmp|var/tmp|local|localscratch|local_scratch|scratch\.local|scratch_local|dev/shm|mnt/local\w*|nvme\w*)(?:/|$)"
@@ -46,7 +47,7 @@ def log_files(script: Script, facts: Facts) -> Iterator[Finding]:
         if script.allocation.nodes != 1 and _local(path, facts):
             message = f"the log {shown(path)} lies on storage of one node, where it is lost at the job's end: use shared storage"
             yield Finding(Severity.WARNING, "storage/log", message, None, option.line)
-        if not folder or "%" in folder or folder in told:
+        if not folder or "%" in folder or folder in told or not known(folder) or _made_before(script, folder):
             continue
         told.add(folder)
         there = facts.exists(folder)
@@ -61,14 +62,27 @@ def log_files(script: Script, facts: Facts) -> Iterator[Finding]:
 
 def _look_around(script: Script, facts: Facts) -> None:
     """Asks for what lies outside of containers, so that it shows whether the job's storage is to be seen here."""
-    paths = [command.directory for command in script.commands if not command.wrappers]
+    for path in dict.fromkeys(_outside(script)):
+        if path.startswith("/") and known(path):
+            facts.exists(path)
+
+
+def _outside(script: Script) -> Iterator[str]:
+    """Folders that the script goes to, and its containers' images."""
+    for command in script.commands:
+        if not command.wrappers:
+            yield command.directory
     for run in script.runs:
         srun = run.command.wrapper("srun")
         image = srun.get("container-image", "container") if srun is not None else None
-        paths += [image.value.text] if image is not None and image.value is not None else []
-    for path in dict.fromkeys(paths):
-        if path.startswith("/") and known(path):
-            facts.exists(path)
+        if image is not None and image.value is not None:
+            yield image.value.text
+
+
+def placed(script: Script) -> bool:
+    """Whether the script says itself where its storage lies, rather than by a variable that someone else sets."""
+    told = all(ord(mark) < FIRST_REASON for path in _outside(script) for mark in symbols(path))
+    return told and all(map(placed, script.submitted))
 
 
 def _made(script: Script, folder: str) -> int | None:
@@ -82,6 +96,12 @@ def _made(script: Script, folder: str) -> int | None:
                 if word.text.removeprefix("./").rstrip("/") == wanted:
                     return command.line
     return None
+
+
+def _made_before(script: Script, folder: str) -> bool:
+    """Whether the script that submits this one makes the folder."""
+    wanted = plain_path(folder).rstrip("/") + "/"
+    return any(f"{plain_path(item).rstrip('/')}/".startswith(wanted) for item in script.made)
 
 
 def _local(path: str, facts: Facts) -> bool:

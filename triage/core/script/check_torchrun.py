@@ -119,7 +119,7 @@ def _alike(run: Run, other: Run) -> bool:
     one, two = run.command, other.command
     texts = [[word.text for word in command.words] for command in (one, two)]
     values = [{name: item.text for name, item in command.environment.items()} for command in (one, two)]
-    steps = other.in_step and other.step.nodes == 1 and two.background and two.certain
+    steps = other.in_step and other.step.nodes == 1 and two.background and two.way == one.way
     return steps and texts[0] == texts[1] and values[0] == values[1]
 
 

@@ -17,6 +17,7 @@ from triage.core.script.case import RunCheck, Script, ScriptCheck
 from triage.core.script.check_directives import check_directives
 from triage.core.script.check_graceful import graceful
 from triage.core.script.check_site import site
+from triage.core.script.decisions import Way
 from triage.core.script.facts import Facts
 from triage.core.script.launches import Run, unresolved
 
@@ -40,29 +41,55 @@ _MOST_NAMED = 5
 
 
 def check_script(script: Script, facts: Facts) -> list[Finding]:
-    """Everything that is wrong with a script, the worst first, in the order of lines."""
-    found: list[Finding] = []
-    for check in SCRIPT_CHECKS:
-        found += check(script, facts)
-    for run in script.runs:
-        for run_check in RUN_CHECKS:
-            found += run_check(script, run, facts)
-        found += _megatron(script, run, facts)
-    found += _limits(script)
+    """Everything that is wrong with a script and with those that it submits, the worst first, in the order of lines."""
+    found = [*_findings(script, facts)]
+    for inner in script.submitted:
+        for item in _findings(inner, facts):
+            lowered = _fails(item) and not inner.sure
+            found.append(replace(item, severity=Severity.WARNING) if lowered else item)
     once = dict.fromkeys(found)
     return sorted(once, key=lambda item: (_ORDER.index(item.severity), item.line or 0))
+
+
+def _findings(script: Script, facts: Facts) -> Iterator[Finding]:
+    for check in SCRIPT_CHECKS:
+        yield from check(script, facts)
+    yield from _of_runs(script, facts)
+    yield from _limits(script)
+
+
+def _of_runs(script: Script, facts: Facts) -> Iterator[Finding]:
+    """What is wrong with each run: an error only where every way through the script leads to one."""
+    judged: list[tuple[tuple[Way, ...], list[Finding]]] = []
+    launches = {run.command.way for run in script.runs}
+    for run in script.runs:
+        ways = script.decisions.ways(run.command.way, run.place, launches)
+        found = [item for check in RUN_CHECKS for item in check(script, run, facts)]
+        judged.append((ways, [*found, *_megatron(script, run, facts)]))
+    failing = {way for ways, found in judged if any(map(_fails, found)) for way in ways}
+    sure = script.decisions.inevitable(failing)
+    for ways, found in judged:
+        for item in found:
+            lowered = _fails(item) and not sure and ways != ((),)
+            yield replace(item, severity=Severity.WARNING) if lowered else item
+
+
+def _fails(finding: Finding) -> bool:
+    return finding.severity is Severity.ERROR
 
 
 def _megatron(script: Script, run: Run, facts: Facts) -> Iterator[Finding]:
     """Megatron-LM's own rules on what the run hands to it."""
     kind = facts.site().gpu(script.text("partition")) if run.launch.gpu is None else run.launch.gpu
     judged = [preflight(replace(launch, gpu=kind)) for launch in run.variants or (run.launch,)]
+    failing = [{item.check for item in findings if _fails(item)} for findings in judged]
+    certain = set[str].intersection(*failing) or (set[str].union(*failing) if all(failing) else set())
     for found in dict.fromkeys(finding for findings in judged for finding in findings):
         everywhere = all(any(item.check == found.check for item in findings) for findings in judged)
         finding = found if found.line is not None else replace(found, line=run.line)
         if not everywhere:
             finding = replace(finding, message=f"{finding.message} (in one branch of the script)")
-        if finding.severity is Severity.ERROR and not (run.command.certain and everywhere):
+        if _fails(finding) and found.check not in certain:
             finding = replace(finding, severity=Severity.WARNING)
         yield finding
     missing = unresolved(run, script.holes)
@@ -77,6 +104,6 @@ def _limits(script: Script) -> Iterator[Finding]:
     if script.truncated:
         text = "the script is too large or too deeply nested: a part of it was not checked"
         yield Finding(Severity.INFO, "script/limit", text, None, None)
-    elif not script.runs and script.directives.options:
+    elif not script.runs and not script.submitted and script.directives.options:
         text = "no training command was found (srun, torchrun, deepspeed, accelerate): only the directives were checked"
         yield Finding(Severity.INFO, "script/no-launch", text, None, None)

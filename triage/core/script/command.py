@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
+from triage.core.script.decisions import Way
 from triage.core.script.state import Field
 from triage.core.script.wrappers import Wrapper
 from triage.core.values import dataclass
@@ -30,8 +31,8 @@ class Command:
     """`srun`, `env`, containers ... from the outermost to the innermost."""
     environment: Mapping[str, Variable] = field(default_factory=dict)
     """What the script exported, put in front of the command, or handed over with `env`."""
-    certain: bool = True
-    """False in a branch of which it is not known whether it is taken."""
+    way: Way = ()
+    """The undecided branches in which it stands."""
     repeated: bool = False
     """In a loop."""
     background: bool = False

@@ -8,7 +8,10 @@ backslashes join; an unquoted `#` ends the line wherever it stands; the last one
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 
+from triage.core.script.holes import known
 from triage.core.script.slurm_options import SBATCH_LONG, SBATCH_SHORT, Option, read_options
 from triage.core.script.state import Field
 from triage.core.values import dataclass
@@ -48,6 +51,7 @@ class Directives:
     dos: bool = False
     """Lines end in CR LF, which sbatch refuses."""
     shebang: str = ""
+    first_line: int = 1
 
     @property
     def any(self) -> bool:
@@ -57,19 +61,25 @@ class Directives:
         """The one that counts."""
         return next((item for item in reversed(self.options) if item.name == name), None)
 
+    def outranked(self, options: Sequence[Option]) -> Directives:
+        """With what sbatch is given on its command line, which counts more."""
+        names = {item.name for item in options}
+        kept = (item for item in self.options if item.name not in names)
+        return replace(self, options=(*kept, *options))
+
     def text(self, name: str) -> str | None:
         option = self.get(name)
         return option.value.text if option is not None and option.value is not None else None
 
 
-def read_directives(text: str) -> Directives:
-    """The directives of a script."""
+def read_directives(text: str, first_line: int = 1) -> Directives:
+    """The directives of a script that begins in that line."""
     words: list[Field] = []
     strays: list[Stray] = []
     components, first_command, seen = 1, None, 0
     lines = text.split("\n")
-    inner = _here_documents(lines)
-    for number, line in enumerate(lines, 1):
+    inner = _here_documents(lines, first_line)
+    for number, line in enumerate(lines, first_line):
         if number in inner:
             continue
         magic = next((mark for mark in _MAGIC if line.startswith(mark)), None)
@@ -95,17 +105,16 @@ def read_directives(text: str) -> Directives:
     options, position = read_options(words, SBATCH_LONG, SBATCH_SHORT)
     if position < len(words):
         strays.append(Stray("no-option", words[position].text, words[position].line))
-    return Directives(
-        tuple(options), tuple(strays), components, first_command, "\r\n" in text, lines[0] if lines else ""
-    )
+    dos, shebang = "\r\n" in text, lines[0] if lines else ""
+    return Directives(tuple(options), tuple(strays), components, first_command, dos, shebang, first_line)
 
 
-def _here_documents(lines: list[str]) -> set[int]:
+def _here_documents(lines: list[str], first_line: int) -> set[int]:
     """The lines inside of here-documents: text for another program, often another script for sbatch."""
-    last = {line.strip(): number for number, line in enumerate(lines, 1)}
+    last = {line.strip(): number for number, line in enumerate(lines, first_line)}
     found: set[int] = set()
     waiting: list[tuple[str, str]] = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, first_line):
         if waiting:
             tabs, word = waiting[0]
             if (line.lstrip("\t") if tabs else line).rstrip("\r") == word:
@@ -148,7 +157,7 @@ def _arguments(text: str, line: int) -> tuple[list[Field], Stray | None]:
             break
         elif char.isspace():
             if current is not None:
-                found.append(Field("".join(current), line))
+                found.append(_field(current, line))
             current = None
         elif char == ":" and current is None:
             return found, Stray("colon", text, line)
@@ -156,8 +165,14 @@ def _arguments(text: str, line: int) -> tuple[list[Field], Stray | None]:
             current = current or []
             current.append(char)
     if current is not None:
-        found.append(Field("".join(current), line))
+        found.append(_field(current, line))
     return found, Stray("unmatched-quote", text, line) if quote else None
+
+
+def _field(chars: list[str], line: int) -> Field:
+    """A word; one that begins with something that is not known may as well be several options."""
+    text = "".join(chars)
+    return Field(text, line, many=not known(text[:1]))
 
 
 def holds_variable(text: str) -> bool:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from triage.core.script import patterns
+from triage.core.script import operators
 from triage.core.script.arithmetic import arithmetic, changed, number
-from triage.core.script.builtins import DECLARES
-from triage.core.script.holes import FIRST_HOST, HOSTS, Holes, Value, elements, flat, known, symbols
-from triage.core.script.limits import VALUE, Budget
+from triage.core.script.holes import FIRST_HOST, HOSTS, Holes, Sparse, Value, elements, flat, known, symbols
+from triage.core.script.limits import DEPTH, VALUE, Budget
 from triage.core.script.splitting import DEFAULT, cuts, ends_empty, separators
 from triage.core.script.state import Field, State
-from triage.core.script.tree import Part, Word
-from triage.core.script.words import Lines, read_word
+from triage.core.script.tree import DECLARES, Part, Word
+from triage.core.script.words import read_argument
 
 _PARAMETER = re.compile(
     r"(!|#(?=[A-Za-z_0-9@*]))?([A-Za-z_]\w*|\d+|[@*#?$!-])(?:\[([^\]]*)\])?(.*)", re.DOTALL | re.ASCII
@@ -22,6 +21,8 @@ _OPERATOR = re.compile(r":?[-=+?]|##?|%%?|//?|\^\^?|,,?|:|@", re.DOTALL)
 _RANGE = re.compile(r"(.*?)\{(-?\d{1,6})\.\.(-?\d{1,6})\}(.*)", re.DOTALL)
 _PLAIN = re.compile(r"\w*")
 _MOST_RANGE = 256
+_NESTED = 4
+"""Variables that hold expressions of other such variables (`A=B*2; $((A))`)."""
 _SINGLE = frozenset({HOSTS})
 """Symbols that stand for several words; all others are one."""
 _ASSIGNS = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
@@ -43,6 +44,8 @@ class Expander:
         """What a variable holds that the script does not set (`SLURM_NNODES`), `None` if that is not known."""
         self.run = run
         """What a command substitution gives."""
+        self.depth = 0
+        """Expansions around the current one."""
 
     def fields(self, words: tuple[Word, ...], state: State) -> list[Field]:
         """The fields of some words, unquoted expansions split."""
@@ -92,7 +95,7 @@ class Expander:
         def finish() -> None:
             nonlocal current, quoted
             if current is not None:
-                many = (lists or not quoted) and self._many(current)
+                many = (lists or not quoted) and self.many(current)
                 found.append(Field(self.bounded(current), line, many))
             current, quoted = None, False
 
@@ -129,7 +132,7 @@ class Expander:
             return cuts(text, marks)
         return ((text if _PLAIN.fullmatch(text) else self.holes.unknown("IFS is not known"), ""),)
 
-    def _many(self, text: str) -> bool:
+    def many(self, text: str) -> bool:
         marks = symbols(text)
         return (
             len(marks) > 0
@@ -156,6 +159,14 @@ class Expander:
         """The values of a part (several only for arrays), and the line where they come from."""
         if part.kind == "text":
             return (part.text,), part.line
+        if self.depth >= DEPTH:
+            return (self.holes.unknown("expansions are nested too deeply"),), part.line
+        self.depth += 1
+        expanded = self._expanded(part, state)
+        self.depth -= 1
+        return expanded
+
+    def _expanded(self, part: Part, state: State) -> tuple[tuple[str, ...], int]:
         if part.kind == "parameter":
             values = self.parameter(part.text, state, part.line)
             match = _PARAMETER.match(part.text)
@@ -171,9 +182,12 @@ class Expander:
         expanded = self.text(read_argument(text, line), state)
         missing: list[str] = []
 
-        def lookup(name: str) -> int | None:
-            value = self.variable(name, state)
+        def lookup(name: str, depth: int = 0) -> int | None:
+            value = self.parameter(name, state, line)[0] if "[" in name else self.variable(name, state)
             found = 0 if value == "" else number(value)
+            if found is None and known(value) and depth < _NESTED:
+                inner = arithmetic(value, lambda inside: lookup(inside, depth + 1))
+                found = None if inner is None or inner.assigned else inner.value
             if found is None:
                 missing.append(value)
             return found
@@ -237,24 +251,28 @@ class Expander:
             return self._indirect(name, index, value, state)
         if mark == "#":
             return (self._length(value, every=index in ("@", "*") or name in ("@", "*")),)
+        whole = value
         if index is not None and not every:
             value = self._element(value, index, state, line)
         if not rest:
             if value is None:
-                return (self.unset(name),)
+                return (self.unset(name) if whole is None else "",)
             return tuple(elements(value)) if every else (flat(value),)
         operator = _OPERATOR.match(rest)
         if operator is None:
             return (self.holes.unknown(f"${{{inner[:40]}}} is not understood"),)
         argument = rest[operator.end() :]
         if operator[0].strip(":") in ("-", "=", "+", "?") and operator[0] != ":":
-            return self._default(name, value, operator[0], argument, state, line, every=every)
+            missing = value is None and whole is not None
+            return self._default(
+                name, value, operator[0], argument, state, line, every=every, missing=missing
+            )
         if value is None:
-            return (self.unset(name),)
-        values = elements(value) if every else (flat(value),)
+            return (self.unset(name) if whole is None else "",)
         if operator[0] == ":" and every:
-            return (self.holes.unknown(f"${{{inner[:40]}}} is not understood"),)
-        return tuple(self._changed(item, operator[0], argument, state, line) for item in values)
+            return operators.part(self, value, name, argument, state, line)
+        values = elements(value) if every else (flat(value),)
+        return tuple(operators.changed(self, item, operator[0], argument, state, line) for item in values)
 
     def _indirect(self, name: str, index: str | None, value: Value | None, state: State) -> tuple[str, ...]:
         if index in ("@", "*") and value is not None:
@@ -277,29 +295,31 @@ class Expander:
         items = tuple(elements(value))
         if len(items) == 1 and HOSTS in items[0]:
             return self.outside("SLURM_NNODES") or self.holes.unknown("the number of nodes")
-        unsure = next((item for item in items if self._many(item)), None)
+        unsure = next((item for item in items if self.many(item)), None)
         return str(len(items)) if unsure is None else self.holes.unknown(self.holes.reason(unsure))
 
     def _element(self, value: Value | None, index: str, state: State, line: int) -> Value | None:
         """`${A[i]}`."""
         if value is None:
             return None
-        if isinstance(value, dict):
+        if isinstance(value, dict) and not isinstance(value, Sparse):
             key = self.text(read_argument(index, line), state)
             if known(key):
-                return value.get(key, "")
+                return value.get(key)
             return self.holes.unknown(self.holes.reason(key))
         text = self.arithmetic(index, state, line)
-        items = tuple(elements(value))
         place = number(text) if known(text) else None
         if place is None:
             return self.holes.unknown(self.holes.reason(text) or "an element that is not known")
+        if isinstance(value, Sparse):
+            return value.at(place)
+        items = tuple(elements(value))
         if place == 0 and items and items[0] in (HOSTS, FIRST_HOST):
             return FIRST_HOST
         before = items[: place + 1] if place >= 0 else items[place:]
-        if any(self._many(item) for item in before):
+        if any(self.many(item) for item in before):
             return self.holes.unknown("an element of a list that is not known")
-        return items[place] if -len(items) <= place < len(items) else ""
+        return items[place] if -len(items) <= place < len(items) else None
 
     def _default(
         self,
@@ -311,10 +331,11 @@ class Expander:
         line: int,
         *,
         every: bool,
+        missing: bool,
     ) -> tuple[str, ...]:
         """`${X:-d}` and its kin. A variable that nothing in the script sets counts as not set."""
         text = None if value is None else flat(value)
-        if value is None and state.opaque:
+        if value is None and state.opaque and not missing:
             return (self.holes.unknown(f"{name} may be set by what the script sources"),)
         empty = text is None or (operator[0] == ":" and text == "")
         if name in state.removed and operator[0] != ":":
@@ -330,67 +351,8 @@ class Expander:
             state.assign(name, result, line)
         return (result,)
 
-    def _changed(self, text: str, operator: str, argument: str, state: State, line: int) -> str:
-        """`${X%p}`, `${X/p/r}`, `${X^^}`, `${X:1:2}` of a known text; `${X@Q}` of any."""
-        if operator == "@" and argument == "Q":
-            return "'{}'".format(text.replace("'", "'\\''"))
-        if not known(text):
-            return self.holes.unknown(self.holes.reason(text))
-        self.budget.spend(len(text) + 1)
-        result: str | None = None
-        if operator in ("#", "##", "%", "%%"):
-            pattern = self.text(read_argument(argument, line), state)
-            remove = patterns.without_prefix if operator[0] == "#" else patterns.without_suffix
-            self.budget.spend(len(text) * min(len(pattern), 200))
-            result = remove(text, pattern, longest=len(operator) == 2) if known(pattern) else None
-        elif operator in ("/", "//"):
-            result = self._replaced(text, argument, state, line, every=operator == "//")
-        elif operator in ("^^", ",,", "^", ","):
-            change = str.upper if operator[0] == "^" else str.lower
-            result = change(text) if len(operator) == 2 else change(text[:1]) + text[1:]
-        elif operator == ":":
-            result = self._slice(text, argument, state, line)
-        elif operator == "@":
-            result = text if argument == "E" and "\\" not in text else None
-        return self.holes.unknown("an expansion that is not understood") if result is None else result
-
-    def _replaced(self, text: str, argument: str, state: State, line: int, *, every: bool) -> str | None:
-        old, _, new = argument.replace("\\/", "\0").partition("/")
-        old = self.text(read_argument(old.replace("\0", "/"), line), state)
-        new = self.text(read_argument(new.replace("\0", "/"), line), state)
-        if not known(old) or any(mark in old for mark in "*?[") or old[:1] in ("#", "%"):
-            return None
-        if not old or len(text) * len(new) > VALUE:
-            return text if not old else None
-        return text.replace(old, new, -1 if every else 1)
-
-    def _slice(self, text: str, argument: str, state: State, line: int) -> str | None:
-        first, _, second = argument.partition(":")
-        start = number(self.arithmetic(first, state, line))
-        length = number(self.arithmetic(second, state, line)) if second else None
-        if start is None or (second and length is None):
-            return None
-        start = max(0, len(text) + start) if start < 0 else start
-        return text[start:] if length is None else text[start : start + length if length >= 0 else length]
-
 
 def _is_joined(part: Part) -> bool:
     """`$*`, `${A[*]}`, `${A[*]@Q}`: one text of all elements where nothing is split."""
     match = _PARAMETER.match(part.text) if part.kind == "parameter" else None
     return match is not None and match[1] != "#" and "*" in (match[2], match[3])
-
-
-def read_argument(text: str, line: int) -> Word:
-    """The word behind an operator inside `${}`, which may hold blanks."""
-    if not any(mark in text for mark in "$`\\'\""):
-        return (Part("text", text, True, line),)
-    parts: list[Part] = []
-    lines, position = Lines(text, line), 0
-    while position < len(text):
-        more, after = read_word(text, position, lines)
-        parts += more
-        if after == position:
-            parts.append(Part("text", text[position], False, line))
-            after += 1
-        position = after
-    return tuple(parts)

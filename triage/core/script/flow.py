@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from triage.core.script import tree
+from triage.core.script import streams, tree
 from triage.core.script.allocation import Allocation
 from triage.core.script.command import Command
 from triage.core.script.counting import count
+from triage.core.script.decisions import Exit, Way
 from triage.core.script.expand import Expander
+from triage.core.script.fork import Fork, falling, is_test, varies
 from triage.core.script.holes import EACH_HOST, HOSTS, Holes, known
 from triage.core.script.limits import CALLS, UNROLLED, Budget
 from triage.core.script.parse import parse
 from triage.core.script.patterns import fits
 from triage.core.script.slurm_variables import slurm_variable
 from triage.core.script.state import State, merge
+from triage.core.script.submissions import Submission
 from triage.core.script.tree import Block, Node
 from triage.core.script.wrappers import Wrapper
 
@@ -29,10 +32,10 @@ Simple = Callable[["Flow", tree.Simple, State], str]
 class Flow:
     """Follows commands. Its methods give what was printed, as far as someone listens (`capturing`)."""
 
-    def __init__(self, simple: Simple, budget: Budget, job: Allocation, *, batch: bool) -> None:
+    def __init__(self, simple: Simple, budget: Budget, holes: Holes, job: Allocation, *, batch: bool) -> None:
         self.simple = simple
         """What follows a simple command (`run.simple`)."""
-        self.holes = Holes()
+        self.holes = holes
         self.budget = budget
         self.expander = Expander(self.holes, budget, self.outside, self.substitution)
         self.job = job
@@ -40,16 +43,22 @@ class Flow:
         self.per_task = [not batch]
         """Whether the code being followed runs once per task, innermost last."""
         self.commands: list[Command] = []
+        self.submissions: list[Submission] = []
         self.wrappers: tuple[Wrapper, ...] = ()
         self.status: bool | None = True
         """How the last command ended; `None` where both ways are to be considered."""
-        self.guesses = 0
-        """Undecided branches around the current command."""
+        self.way: Way = ()
+        """The arms of undecided branches around the current command."""
+        self.arms: list[int] = []
+        """For each undecided branch how many arms it has."""
+        self.exits: list[Exit] = []
         self.loops = 0
         self.mute = 0
         self.background = 0
         self.calls = 0
         self.capturing = 0
+        self.printed_line = 0
+        """In which line what was printed last begins."""
         self.substituting = 0
         """Inside `$( )`, where commands serve the script, not the job."""
         self.activated = False
@@ -60,11 +69,14 @@ class Flow:
         return slurm_variable(name, self.job, self.steps[-1], per_task=self.per_task[-1])
 
     def block(self, nodes: Block, state: State) -> str:
-        printed = []
+        printed: list[str] = []
+        first = 0
         for node in nodes:
             if state.dead:
                 break
             printed.append(self.node(node, state))
+            first = first or (self.printed_line if printed[-1] else 0)
+        self.printed_line = first
         return "".join(printed) if self.capturing else ""
 
     def node(self, node: Node, state: State) -> str:
@@ -97,7 +109,9 @@ class Flow:
 
     def and_or(self, node: tree.AndOr, state: State) -> str:
         printed = self.node(node.first, state)
-        tested = _is_test(node.first)
+        tested = is_test(node.first)
+        fork: Fork | None = None
+        outer = self.way
         for operator, following in node.rest:
             if state.dead:
                 break
@@ -105,29 +119,32 @@ class Flow:
             if status is None and not tested:
                 status = True
             if status is None:
-                other = state.copy()
+                answers = fork is not None and operator == "||"
+                branch = fork if fork is not None and answers else Fork(self)
+                self.way = outer if fork is None or answers else (*self.way, (fork.number, 0))
+                before = state.copy()
                 self.budget.spend(state.size)
-                self.guesses += 1
-                printed += self.node(following, other)
-                self.guesses -= 1
-                self.join(state, [state.copy(), other], node.line)
+                printed += branch.arm((following,), state)
+                branch.close(whole=answers)
+                fork = branch if operator == "&&" else None
+                self.join(state, [before, *branch.ends[-1:]], node.line)
                 self.status = None
             elif status is (operator == "&&"):
                 printed += self.node(following, state)
-                tested = _is_test(following)
-            elif operator == "||" and not _is_test(node.first):
-                self.perhaps(following, state, node.line)
+                tested = is_test(following)
+            elif operator == "||" and not is_test(node.first):
+                self.perhaps((following,), state, node.line)
                 self.status = True
+        self.way = outer
         return printed
 
-    def perhaps(self, node: Node, state: State, line: int) -> None:
+    def perhaps(self, body: Block, state: State, line: int) -> str:
         """`command || node`: followed, but its effects count as those of one of two branches."""
-        other = state.copy()
-        self.budget.spend(state.size)
-        self.guesses += 1
-        self.node(node, other)
-        self.guesses -= 1
-        self.join(state, [state.copy(), other], line)
+        fork = Fork(self)
+        printed = fork.arm(body, state)
+        fork.close()
+        self.join(state, [state.copy(), *fork.ends], line)
+        return printed
 
     def join(self, state: State, branches: list[State], line: int, *, choices: bool = True) -> None:
         """Makes `state` what is known behind several branches."""
@@ -146,8 +163,9 @@ class Flow:
             for command in node.commands:
                 inner = state.copy()
                 self.budget.spend(state.size)
-                inner.input = given
+                inner.input, inner.input_line = given, self.printed_line
                 printed = given = self.node(command, inner)
+                state.files |= inner.files
             self.capturing -= 1
         if node.negated and self.status is not None:
             self.status = not self.status
@@ -163,47 +181,39 @@ class Flow:
         return printed
 
     def group(self, node: tree.Group, state: State) -> str:
-        given = state.input
-        for redirect in node.redirects:
-            if redirect.operator in ("<<", "<<<"):
-                state.input = self.expander.text(redirect.target, state)
-            elif redirect.operator == "<":
-                state.input = ""
-        if not node.subshell:
-            printed = self.block(node.body, state)
-            state.input = given
-            return printed
-        inner = state.copy()
-        self.budget.spend(state.size)
+        given, line = state.input, state.input_line
+        stored = streams.stored(node.redirects)
+        streams.redirect_input(self, node.redirects, state)
+        inner = state.copy() if node.subshell else state
+        self.budget.spend(state.size if node.subshell else 0)
+        self.capturing += stored
         printed = self.block(node.body, inner)
-        state.input = given
+        self.capturing -= stored
+        if node.subshell:
+            state.files |= inner.files
+        printed = streams.redirect_output(self, node.redirects, printed, state)
+        state.input, state.input_line = given, line
         return printed
 
     def branches(self, node: tree.If, state: State) -> str:
-        ends: list[State] = []
+        fork = Fork(self)
         printed: list[str] = []
-        guesses = 0
         decided = False
         for condition, body in node.arms:
-            self.block(condition, state)
+            fork.rest(condition, state)
             if self.status is False:
                 continue
-            if self.status is True and condition and _is_test(condition[-1]):
-                printed.append(self.block(body, state))
+            if self.status is True and condition and is_test(condition[-1]):
+                printed.append(fork.rest(body, state))
                 decided = True
                 break
-            branch = state.copy()
-            self.budget.spend(state.size)
-            self.guesses += 1
-            guesses += 1
-            printed.append(self.block(body, branch))
-            ends.append(branch)
+            printed.append(fork.arm(body, state))
         if not decided:
-            printed.append(self.block(node.otherwise, state))
-        self.guesses -= guesses
-        if ends:
-            self.join(state, [*ends, state.copy()], node.line)
-        self.status = True if not ends else None
+            printed.append(fork.rest(node.otherwise, state))
+        fork.close()
+        if fork.ends:
+            self.join(state, [*fork.ends, state.copy()], node.line)
+        self.status = True if not fork.ends else None
         return self.either(printed)
 
     def either(self, printed: list[str]) -> str:
@@ -213,26 +223,26 @@ class Flow:
 
     def selection(self, node: tree.Case, state: State) -> str:
         subject = self.expander.text(node.subject, state)
-        ends: list[State] = []
+        fork = Fork(self)
         printed: list[str] = []
-        guesses, decided = 0, False
-        for patterns, body in node.arms:
-            verdict = self.matches(subject, patterns, state)
+        decided = False
+        for index, arm in enumerate(node.arms):
+            verdict = self.matches(subject, arm.patterns, state)
             if verdict is False:
                 continue
+            body, end = falling(node.arms[index:])
             if verdict is True:
-                printed.append(self.block(body, state))
-                decided = True
+                printed.append(fork.rest(body, state))
+                decided = end != ";;&"
+            elif end == ";;&":
+                printed.append(self.perhaps(body, state, node.line))
+            else:
+                printed.append(fork.arm(body, state))
+            if decided:
                 break
-            branch = state.copy()
-            self.budget.spend(state.size)
-            self.guesses += 1
-            guesses += 1
-            printed.append(self.block(body, branch))
-            ends.append(branch)
-        self.guesses -= guesses
-        if ends:
-            self.join(state, [*ends, state.copy()], node.line)
+        fork.close()
+        if fork.ends:
+            self.join(state, [*fork.ends, state.copy()], node.line)
         self.status = True
         return self.either(printed) if decided or len(printed) == 1 else self.either([*printed, ""])
 
@@ -271,11 +281,40 @@ class Flow:
     def loop(self, node: tree.While, state: State) -> str:
         if "\n" in state.input.strip("\n"):
             state.input = self.holes.unknown("every turn of the loop reads another line")
+        if varies(node.condition):
+            trial = state.copy()
+            self.budget.spend(state.size)
+            self.mute += 1
+            counts = self.turns(node, trial) is not None
+            self.mute -= 1
+            if counts:
+                return "".join(self.turns(node, state) or ())
         self.block(node.condition, state)
-        if self.status is False:
+        if self.status is node.until:
             self.status = True
             return ""
-        return self.widened((*node.body, *node.condition), state, node.line)
+        return self.widened((*node.body, *node.step, *node.condition), state, node.line)
+
+    def turns(self, node: tree.While, state: State) -> list[str] | None:
+        """Follows a loop turn by turn; `None` where it is not known when it ends."""
+        printed: list[str] = []
+        known_end = False
+        self.loops += 1
+        self.left.append([])
+        for _ in range(UNROLLED + 1):
+            self.block(node.condition, state)
+            if self.status is None or self.status is node.until:
+                known_end = self.status is not None
+                break
+            printed.append(self.block(node.body, state))
+            ended, state.dead = state.dead, "" if state.dead in ("break", "continue") else state.dead
+            if ended and ended != "continue":
+                known_end = True
+                break
+            self.block(node.step, state)
+        self.leave_loop(state, node.line)
+        self.status = True
+        return printed if known_end else None
 
     def widened(self, body: Block, state: State, line: int) -> str:
         """The body once silently, to see what it changes, then once for good."""
@@ -285,9 +324,7 @@ class Flow:
             for _ in range(2):
                 once = state.copy()
                 self.mute += 1
-                self.guesses += 1
                 self.block(body, once)
-                self.guesses -= 1
                 self.mute -= 1
                 once.dead = "" if once.dead in ("break", "continue") else once.dead
                 self.join(state, [state.copy(), once], line, choices=False)
@@ -350,28 +387,3 @@ class Flow:
         self.substituting -= 1
         self.capturing -= 1
         return printed.rstrip("\n")
-
-
-def _is_test(node: Node) -> bool:
-    """Whether the truth of a command is what it is written for, so that nothing is assumed of it."""
-    if isinstance(node, tree.Arithmetic):
-        return True
-    if isinstance(node, tree.Pipeline):
-        return node.negated or _is_test(node.commands[-1])
-    if isinstance(node, tree.AndOr):
-        return any(_is_test(item) for item in (node.first, *(item for _, item in node.rest)))
-    if isinstance(node, tree.Simple) and node.words:
-        return node.words[0][0].text in (
-            "[",
-            "[[",
-            "test",
-            "true",
-            "false",
-            ":",
-            "grep",
-            "command",
-            "which",
-            "let",
-            "type",
-        )
-    return False

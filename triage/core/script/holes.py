@@ -60,6 +60,16 @@ _HOLE = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + 0xFFFF)}]")
 
 Array = tuple[str, ...]
 Table = dict[str, str]
+
+
+class Sparse(dict[str, str]):
+    """An indexed array with gaps, by index."""
+
+    def at(self, place: int) -> str | None:
+        """The element of an index; a negative one counts from behind the last."""
+        return self.get(str(place if place >= 0 else max(map(int, self), default=0) + 1 + place))
+
+
 Value = str | Array | Table
 """What a variable holds: a text, an indexed array, or an associative one."""
 

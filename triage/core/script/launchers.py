@@ -1,7 +1,7 @@
 """The options of the programs that start training processes, and the program that they start.
 
 Sources: torch/distributed/run.py (`get_args_parser`), torch/distributed/launch.py, deepspeed/launcher/runner.py,
-accelerate/commands/launch.py.
+accelerate/commands/launch.py, nvidia_resiliency_ext/fault_tolerance/launcher.py.
 """
 
 from __future__ import annotations
@@ -171,11 +171,18 @@ _SWITCHES = frozenset(
     ]
 )
 _PYTHON = re.compile(r"python(?:\d(?:\.\d+)?)?(?:-\w+)?")
+NAMES = {
+    "torchrun": Launcher.TORCHRUN, "ft_launcher": Launcher.TORCHRUN, "deepspeed": Launcher.DEEPSPEED,
+}  # fmt: skip
+"""Launchers by the name of their program; ft_launcher takes torchrun's options and its own."""
 _MODULES = {
     "torch.distributed.run": Launcher.TORCHRUN, "torch.distributed.launch": Launcher.TORCHRUN,
     "torch.distributed.elastic.run": Launcher.TORCHRUN, "deepspeed.launcher.runner": Launcher.DEEPSPEED,
+    "nvidia_resiliency_ext.fault_tolerance.launcher": Launcher.TORCHRUN,
     "deepspeed": Launcher.DEEPSPEED, "accelerate.commands.launch": Launcher.ACCELERATE,
 }  # fmt: skip
+_FAULT_TOLERANCE = ("ft_", "fault_tol_")
+"""How ft_launcher's own options begin; all but one take a value."""
 _PYTHON_VALUES = frozenset({"-W", "-X", "--check-hash-based-pycs"})
 _FLAG = re.compile(r"--?([A-Za-z][\w-]*)(?:=(.*))?", re.DOTALL | re.ASCII)
 
@@ -185,8 +192,8 @@ def read_command(words: Sequence[Field]) -> Started | None:
     if not words:
         return None
     name = words[0].text.rpartition("/")[2]
-    if name in ("torchrun", "deepspeed"):
-        return _launched(Launcher(name), words[1:], words[0].line, module=False)
+    if (launcher := NAMES.get(name)) is not None:
+        return _launched(launcher, words[1:], words[0].line, module=False)
     if name in ("accelerate", "accelerate-launch"):
         rest = words[2:] if len(words) > 1 and words[1].text == "launch" else words[1:]
         if name == "accelerate" and rest is not words[2:] and (len(words) < 2 or words[1].text != "launch"):
@@ -216,8 +223,8 @@ def _python(words: Sequence[Field]) -> Started | None:
         return None
     program = words[position]
     name = program.text.rpartition("/")[2]
-    if name in ("torchrun", "deepspeed"):
-        return _launched(Launcher(name), words[position + 1 :], program.line, module=True)
+    if (launcher := NAMES.get(name)) is not None:
+        return _launched(launcher, words[position + 1 :], program.line, module=True)
     return Started(Launcher.PYTHON, {}, True, program, tuple(words[position + 1 :]), False, line)
 
 
@@ -255,6 +262,8 @@ def _launched(launcher: Launcher, words: Sequence[Field], line: int, *, module: 
 def _has_value(launcher: Launcher, name: str, following: Field, *, more: bool) -> bool:
     """Whether the next word is the value of a flag; of one that is not known, unless it looks like the program."""
     if name in _VALUES[launcher] or any(item.startswith(name) for item in _VALUES[launcher] if len(name) > 5):
+        return True
+    if name.startswith(_FAULT_TOLERANCE) and name != "ft_ignore_missing_cfg":
         return True
     if name in _SWITCHES or following.text.startswith("-"):
         return False

@@ -10,7 +10,7 @@ from triage.core.megatron.launch import UNKNOWN, Argument, Framework, Launch, Se
 from triage.core.script.allocation import Allocation, count, read_step
 from triage.core.script.command import Command
 from triage.core.script.holes import PLACES, Holes, known, symbols
-from triage.core.script.launchers import Launcher, Started, read_command
+from triage.core.script.launchers import NAMES, Launcher, Started, read_command
 from triage.core.script.limits import LAUNCHES
 from triage.core.script.state import Field
 from triage.core.values import dataclass
@@ -65,6 +65,8 @@ class Run:
     step: Allocation
     """What its srun gets; that of the job where there is no srun."""
     in_step: bool
+    place: int = 0
+    """The place of its command among all of the script."""
     variants: tuple[Launch, ...] = ()
     """The launch in each of a few branches that leave its words different; empty where none does."""
 
@@ -93,16 +95,16 @@ class Run:
 
 def find_runs(commands: Iterable[Command], job: Allocation, holes: Holes) -> Iterator[Run]:
     """Every training program of a script, in order. A Python program on its own (no launcher, no srun) is none."""
-    number = 0
-    for command in commands:
+    found = 0
+    for number, command in enumerate(commands):
         started = read_command(command.words) or _behind(command)
-        if started is None or number >= LAUNCHES:
+        if started is None or found >= LAUNCHES:
             continue
         srun = command.wrapper("srun")
         if started.launcher is Launcher.PYTHON and srun is None and command.wrapper("mpirun") is None:
             continue
         step = read_step(srun.options, job) if srun is not None else job
-        number += 1
+        found += 1
         in_step = srun is not None
         launch = _launch(started, command, step, job, in_step=in_step)
         variants = tuple(
@@ -110,7 +112,7 @@ def find_runs(commands: Iterable[Command], job: Allocation, holes: Holes) -> Ite
             for variant in _variants(command, holes)
             if (again := read_command(variant.words) or _behind(variant)) is not None
         )
-        yield Run(launch, started, command, step, in_step, variants)
+        yield Run(launch, started, command, step, in_step, number, variants)
 
 
 def _variants(command: Command, holes: Holes) -> Iterator[Command]:
@@ -153,9 +155,7 @@ def _behind(command: Command) -> Started | None:
             continue
         name = word.text.rpartition("/")[2]
         following = [item.text for item in command.words[index + 1 : index + 4]]
-        if name in ("torchrun", "deepspeed", "accelerate") or (
-            name.startswith("python") and "-m" in following
-        ):
+        if name in NAMES or name == "accelerate" or (name.startswith("python") and "-m" in following):
             found = read_command(command.words[index:])
             return found if found is not None and found.launcher is not Launcher.PYTHON else None
         if name.endswith(".py") and command.name.endswith(".sh") and command.wrapper("srun"):

@@ -18,6 +18,8 @@ WORDS = 4096
 """Words of one command that are looked at; what is behind counts as not known."""
 LAUNCHES = 256
 """Commands that are looked at closely."""
+SUBMISSIONS = 16
+"""Scripts that a script submits and that are followed."""
 UNROLLED = 64
 """Turns of a loop over known words that are followed one by one."""
 

@@ -18,6 +18,7 @@ from triage.core.script.holes import (
     known,
     symbols,
 )
+from triage.core.script.printf import formatted
 from triage.core.values import dataclass
 
 _MOST = 64
@@ -79,13 +80,7 @@ def _echo(_: Asked, arguments: list[str]) -> str | None:
 
 
 def _printf(_: Asked, arguments: list[str]) -> str | None:
-    if arguments[:1] in (["%s"], ["%d"]) and len(arguments) == 2:
-        return arguments[1]
-    if arguments[:1] in (["%s\\n"], ["%s\n"]):
-        return "".join(f"{item}\n" for item in arguments[1:])
-    if len(arguments) == 1 and "%" not in arguments[0] and "\\" not in arguments[0]:
-        return arguments[0]
-    return None
+    return formatted(arguments)
 
 
 def _cat(asked: Asked, arguments: list[str]) -> str | None:

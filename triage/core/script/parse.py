@@ -10,14 +10,13 @@ import re
 from triage.core.script import tree
 from triage.core.script.limits import DEPTH
 from triage.core.script.tokens import Tokens
-from triage.core.script.tree import Assignment, Block, Node, Part, Redirect, Word
+from triage.core.script.tree import DECLARES, Assignment, Block, Node, Part, Redirect, Word
 from triage.core.script.words import Lines, closing, read_word
 
 _FUNCTION = re.compile(r"([\w.:-]+)[ \t]*\([ \t]*\)", re.ASCII)
 _ASSIGN = re.compile(r"([A-Za-z_]\w*)(\[[^\]\n]{0,200}\])?(\+?)=", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _KEYED = re.compile(r"\[([^\]\n]{1,200})\]=")
-_DECLARE = frozenset({"declare", "local", "export", "readonly", "typeset"})
 _CONDITION_END = re.compile(r"\]\](?=[\s;&|)]|$)")
 _OPERATOR = re.compile(r"&&|\|\||[()<>!]")
 
@@ -121,7 +120,7 @@ class _Parser(Tokens):
                 case "if":
                     node: Node = self.conditional(line)
                 case "while" | "until":
-                    node = self.loop(line)
+                    node = self.loop(line, until=word == "until")
                 case "for" | "select":
                     node = self.iteration(line, word)
                 case "case":
@@ -162,9 +161,22 @@ class _Parser(Tokens):
         self.expect("fi")
         return tree.If(tuple(arms), otherwise, line)
 
-    def loop(self, line: int) -> tree.While:
+    def loop(self, line: int, *, until: bool) -> tree.While:
         condition = self.block(frozenset({"do"}))
-        return tree.While(condition, self.do_block(), line)
+        return tree.While(condition, self.do_block(), line, until)
+
+    def counted(self, line: int) -> tree.Group:
+        """`for ((first; condition; step))`."""
+        end = closing(self.text, self.position + 1, "(")
+        texts = [*self.text[self.position + 2 : end - 1].split(";"), "", ""]
+        self.position = end + 1
+        self.newlines()
+        self.take(";")
+        first, condition, step = (tree.Arithmetic(text, line) for text in texts[:3])
+        if not condition.text.strip():
+            condition = tree.Arithmetic("1", line)
+        turns = tree.While((condition,), self.do_block(), line, step=(step,))
+        return tree.Group((first, turns), False, (), line)
 
     def do_block(self) -> Block:
         self.expect("do")
@@ -172,13 +184,10 @@ class _Parser(Tokens):
         self.expect("done")
         return body
 
-    def iteration(self, line: int, word: str) -> tree.For:
+    def iteration(self, line: int, word: str) -> tree.For | tree.Group:
         self.blanks()
         if self.peek("(("):
-            self.position = closing(self.text, self.position + 1, "(") + 1
-            self.newlines()
-            self.take(";")
-            return tree.For("", None, self.do_block(), line)
+            return self.counted(line)
         match = _NAME.match(self.text, self.position)
         name = match[0] if match else ""
         self.position += len(name)
@@ -203,7 +212,7 @@ class _Parser(Tokens):
     def selection(self, line: int) -> tree.Case:
         self.blanks()
         subject = self.word()
-        arms: list[tuple[tuple[Word, ...], Block]] = []
+        arms: list[tree.Arm] = []
         self.newlines()
         if self.peek("in"):
             self.position += 2
@@ -223,10 +232,9 @@ class _Parser(Tokens):
                     break
             if not self.take(")"):
                 break
-            arms.append((tuple(patterns), self.block(frozenset({";;", ";&", "esac"}))))
-            for mark in (";;&", ";;", ";&"):
-                if self.take(mark):
-                    break
+            body = self.block(frozenset({";;", ";&", "esac"}))
+            end = next((mark for mark in (";;&", ";;", ";&") if self.take(mark)), ";;")
+            arms.append(tree.Arm(tuple(patterns), body, end))
         self.expect("esac")
         return tree.Case(subject, tuple(arms), line)
 
@@ -260,7 +268,7 @@ class _Parser(Tokens):
             if found is not None:
                 redirects.append(found)
                 continue
-            declares = bool(words) and words[0][0].text in _DECLARE
+            declares = bool(words) and words[0][0].text in DECLARES
             match = _ASSIGN.match(self.text, self.position) if not words or declares else None
             if match and not words:
                 assignments.append(self.assignment(match))

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from triage.core.megatron.launch import Launch
-from triage.core.script.allocation import read_allocation
+from triage.core.script.allocation import Allocation, read_allocation
 from triage.core.script.case import Script
 from triage.core.script.checks import check_script
-from triage.core.script.directives import read_directives
-from triage.core.script.holes import clean
+from triage.core.script.directives import Directives, read_directives
+from triage.core.script.holes import Holes, clean
 from triage.core.script.launches import find_runs, located
-from triage.core.script.limits import SCRIPT
-from triage.core.script.shell import evaluate
+from triage.core.script.limits import SCRIPT, SUBMISSIONS, Budget
+from triage.core.script.shell import Evaluated, evaluate, evaluate_submitted
+from triage.core.script.submissions import Submission
 
 __all__ = ["Script", "check_script", "read_script"]
 
@@ -26,7 +28,29 @@ def read_script(text: str) -> Script:
     directives = read_directives(text)
     job = read_allocation(directives)
     result = evaluate(text, job, batch=directives.any)
-    lines = _places(text)
+    inner = tuple(_submitted(result.submissions, result.holes))
+    return replace(_script(directives, job, result, _places(text, 1)), submitted=inner)
+
+
+def _submitted(submissions: Iterable[Submission], holes: Holes) -> Iterator[Script]:
+    """The scripts that a script submits, and those that they submit."""
+    waiting, budget = [*submissions], Budget()
+    for _ in range(SUBMISSIONS):
+        if not waiting:
+            return
+        submission = waiting.pop(0)
+        given = read_directives(submission.text, submission.first_line)
+        directives = given.outranked(submission.options)
+        job = read_allocation(directives)
+        result = evaluate_submitted(submission, job, holes, budget)
+        waiting += result.submissions
+        script = _script(directives, job, result, _places(submission.text, submission.first_line))
+        yield replace(script, made=submission.made, sure=not submission.way)
+
+
+def _script(
+    directives: Directives, job: Allocation, result: Evaluated, lines: dict[str, list[int]]
+) -> Script:
     runs = tuple(
         replace(
             run,
@@ -35,17 +59,19 @@ def read_script(text: str) -> Script:
         )
         for run in find_runs(result.commands, job, result.holes)
     )
-    return Script(directives, job, result.commands, runs, result.holes, result.exhausted)
+    return Script(
+        directives, job, result.commands, runs, result.holes, result.decisions, truncated=result.exhausted
+    )
 
 
 def _located(launch: Launch, lines: dict[str, list[int]]) -> Launch:
     return replace(launch, args=located(launch.args, lines))
 
 
-def _places(text: str) -> dict[str, list[int]]:
+def _places(text: str, first_line: int) -> dict[str, list[int]]:
     """In which lines each option is written; comments are left out."""
     found: dict[str, list[int]] = {}
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(text.split("\n"), first_line):
         if "--" not in line or line.lstrip().startswith("#"):
             continue
         for match in _OPTION.finditer(line):

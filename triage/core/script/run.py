@@ -7,24 +7,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from triage.core.script import builtins, tree
+from triage.core.script import builtins, streams, tree
 from triage.core.script.allocation import read_step
-from triage.core.script.arithmetic import number
+from triage.core.script.assigning import assign
 from triage.core.script.command import Command, Variable
 from triage.core.script.conditions import condition
 from triage.core.script.counting import count
-from triage.core.script.holes import FIRST_HOST, OWN_HOST, Array, Table, Value, elements, flat, known
-from triage.core.script.limits import LAUNCHES, WORDS, WRAPPERS
+from triage.core.script.holes import FIRST_HOST, OWN_HOST, flat
+from triage.core.script.limits import LAUNCHES, SUBMISSIONS, WORDS, WRAPPERS
 from triage.core.script.outputs import Asked, output
 from triage.core.script.slurm_options import Option
 from triage.core.script.splitting import separators
-from triage.core.script.state import Field, State
+from triage.core.script.state import Field, State, plain_path
+from triage.core.script.submissions import submissions
 from triage.core.script.wrappers import Wrapper, peel
 
 if TYPE_CHECKING:
     from triage.core.script.flow import Flow
 
-_TO_FILE = (">", ">>", ">|")
 _SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh"})
 _SILENT = frozenset({"mkdir", "cd", "rm", "cp", "mv", "touch", "ln", "chmod", "sleep", "wait", "ulimit", "trap", "module", "ml",
                      "conda", "mamba", "true", ":", "set", "shopt", "umask", "kill", "scancel", "shift", "tee"})  # fmt: skip
@@ -44,29 +44,25 @@ def simple(flow: Flow, node: tree.Simple, state: State) -> str:
             if not item.is_array:
                 prefix[item.name] = Variable(flow.expander.text(item.value, state), item.line)  # type: ignore[arg-type]
         else:
-            assign(flow, item, state)
+            assign(flow.expander, item, state)
     for item in node.arrays:
         if builtins.is_local(fields[0].text, fields[1:]):
             state.localize(item.name)
-        assign(
-            flow, item, state, table="A" in "".join(word.text for word in fields if word.text.startswith("-"))
-        )
+        assign(flow.expander, item, state, table="A" in builtins.flags(fields))
     given = state.input
-    _redirect_input(flow, node, state)
+    line = state.input_line
+    streams.redirect_input(flow, node.redirects, state)
     flow.status = True
-    stored = any(item.operator in _TO_FILE and item.descriptor in ("", "1", "&") for item in node.redirects)
+    stored = streams.stored(node.redirects)
     flow.capturing += stored
     if fields:
         printed = command(flow, fields, state, prefix, node.line)
     else:
         printed = _read_file(flow, node, state)
     flow.capturing -= stored
-    for redirect in node.redirects:
-        if redirect.operator in (*_TO_FILE, ">&") and redirect.descriptor in ("", "1", "&"):
-            if redirect.operator != ">&":
-                _write(flow, redirect, printed, node, state)
-            printed = "" if redirect.operator != ">&" else printed
-    state.input = given
+    flow.printed_line = streams.here_line(node.redirects) or node.line
+    printed = streams.redirect_output(flow, node.redirects, printed, state)
+    state.input, state.input_line = given, line
     return printed
 
 
@@ -75,98 +71,6 @@ def _read_file(flow: Flow, node: tree.Simple, state: State) -> str:
     if not flow.capturing or not any(item.operator == "<" for item in node.redirects):
         return ""
     return state.input or flow.holes.unknown("it is read from a file")
-
-
-def assign(flow: Flow, item: tree.Assignment, state: State, *, table: bool = False) -> None:
-    """`A=x`, `A+=x`, `A=(...)`, `A[i]=x`."""
-    before = flow.expander.value(item.name, state) if item.append or item.index else None
-    current = state.variables.get(item.name)
-    if item.is_array:
-        value = _array(flow, item, state, table=table or isinstance(current, dict))
-        if item.append and not isinstance(value, dict):
-            value = (*(elements(before) if before is not None else ()), *value)
-        elif item.append and isinstance(before, dict):
-            value = {**before, **value}  # type: ignore[dict-item]
-        flow.budget.spend(len(value))
-        state.assign(item.name, value, item.line)
-        return
-    text = flow.expander.text(item.value, state)  # type: ignore[arg-type]
-    if item.index is not None:
-        _assign_element(flow, item, text, before, state)
-    elif item.append and isinstance(before, tuple):
-        state.assign(item.name, (flow.expander.bounded(flat(before) + text), *before[1:]), item.line)
-    elif item.append:
-        state.assign(
-            item.name, flow.expander.bounded(("" if before is None else flat(before)) + text), item.line
-        )
-    else:
-        state.assign(item.name, text, item.line)
-
-
-def _array(flow: Flow, item: tree.Assignment, state: State, *, table: bool) -> Array | Table:
-    values: list[str] = []
-    keyed: dict[str, str] = {}
-    for key, word in item.value:  # type: ignore[misc]
-        if key is not None:
-            keyed[flow.expander.text(key, state)] = flow.expander.text(word, state)
-        else:
-            values += [field.text for field in flow.expander.fields((word,), state)]
-    if keyed or table:
-        return keyed
-    return tuple(values)
-
-
-def _assign_element(flow: Flow, item: tree.Assignment, text: str, before: Value | None, state: State) -> None:
-    key = flow.expander.text(item.index or (), state)
-    if not known(key):
-        state.assign(item.name, flow.holes.unknown(f"an element of {item.name} that is not known"), item.line)
-        return
-    if isinstance(before, dict):
-        state.assign(item.name, {**before, key: text}, item.line)
-        flow.budget.spend(len(before))
-        return
-    values = list(elements(before)) if before is not None else []
-    place = number(flow.expander.arithmetic(key, state, item.line))
-    if place is None or not 0 <= place <= len(values):
-        state.assign(item.name, {**dict(enumerate_text(values)), key: text}, item.line)
-        return
-    flow.budget.spend(len(values))
-    state.assign(item.name, (*values[:place], text, *values[place + 1 :]), item.line)
-
-
-def enumerate_text(values: Sequence[str]) -> list[tuple[str, str]]:
-    return [(str(index), value) for index, value in enumerate(values)]
-
-
-def _redirect_input(flow: Flow, node: tree.Simple, state: State) -> None:
-    for redirect in node.redirects:
-        if redirect.operator in ("<<", "<<<"):
-            state.input = flow.expander.text(redirect.target, state)
-        elif redirect.operator == "<":
-            inner = redirect.target[0] if redirect.target else None
-            if inner is not None and inner.kind == "process":
-                state.input = flow.substitution(inner.text, state, inner.line)
-            else:
-                name = flow.expander.text(redirect.target, state)
-                state.input = state.files.get(_path(name), ("", 0))[0]
-
-
-def _write(flow: Flow, redirect: tree.Redirect, printed: str, node: tree.Simple, state: State) -> None:
-    """Remembers a file that the script itself writes, to follow it when it is run."""
-    path = _path(flow.expander.text(redirect.target, state))
-    if not path or path == "/dev/null":
-        return
-    here = next((item.target for item in node.redirects if item.operator == "<<"), None)
-    line = here[0].line if here else node.line
-    if redirect.operator == ">>" and path in state.files:
-        before, first = state.files[path]
-        state.files[path] = (flow.expander.bounded(before + printed), first)
-    elif redirect.operator != ">>":
-        state.files[path] = (printed, line)
-
-
-def _path(text: str) -> str:
-    return text.removeprefix("./")
 
 
 def command(flow: Flow, fields: Sequence[Field], state: State, prefix: dict[str, Variable], line: int) -> str:
@@ -189,7 +93,7 @@ def command(flow: Flow, fields: Sequence[Field], state: State, prefix: dict[str,
     peeled = peel(fields) if len(flow.wrappers) < WRAPPERS else None
     if peeled is not None:
         return _wrapped(flow, peeled[0], peeled[1], state, prefix, line)
-    if name.rpartition("/")[2] in _SHELLS or _path(name) in state.files:
+    if name.rpartition("/")[2] in _SHELLS or plain_path(name) in state.files:
         return _shell(flow, fields, state, prefix, line)
     return _record(flow, fields, state, prefix, line)
 
@@ -206,7 +110,7 @@ def _builtin(
     flow.status = True
     match name:
         case "export" | "declare" | "local" | "readonly" | "typeset":
-            builtins.declare(name, arguments, state, flow.holes)
+            builtins.declare(name, arguments, state, flow.expander)
         case "read":
             given = prefix.get("IFS")
             marks = separators(given.text if given is not None else state.variables.get("IFS"))
@@ -218,7 +122,9 @@ def _builtin(
             builtins.change_directory(arguments, state, flow.holes)
             _record(flow, (Field(name, line), *arguments), state, {}, line)
         case "unset":
-            builtins.unset(arguments, state)
+            builtins.unset(arguments, state, flow.expander)
+        case "printf" if arguments[:1] and arguments[0].text.startswith("-v"):
+            builtins.print_to(arguments, state, flow.expander)
         case "set":
             builtins.set_options(arguments, state)
         case "shift":
@@ -228,7 +134,8 @@ def _builtin(
         case "false":
             flow.status = False
         case "let":
-            flow.status = count(" ".join(item.text for item in arguments), flow.expander, state, line)
+            for item in arguments:
+                flow.status = count(item.text, flow.expander, state, item.line)
         case "eval":
             return flow.text(" ".join(item.text for item in arguments), state, line)
         case "source" | ".":
@@ -240,7 +147,7 @@ def _builtin(
 
 
 def _source(flow: Flow, arguments: Sequence[Field], state: State, line: int) -> str:
-    path = _path(arguments[0].text) if arguments else ""
+    path = plain_path(arguments[0].text) if arguments else ""
     if path in state.files:
         text, first = state.files[path]
         return flow.text(text, state, first)
@@ -293,7 +200,7 @@ def _handed_over(wrapper: Wrapper) -> dict[str, Variable]:
 
 def _shell(flow: Flow, fields: Sequence[Field], state: State, prefix: dict[str, Variable], line: int) -> str:
     """`bash -c TEXT`, `bash FILE`, `./FILE` of which the text is known; else it is recorded."""
-    name = _path(fields[0].text)
+    name = plain_path(fields[0].text)
     position = 1
     text: tuple[str, int] | None = None
     if name in state.files:
@@ -308,11 +215,11 @@ def _shell(flow: Flow, fields: Sequence[Field], state: State, prefix: dict[str, 
             position += 2  # what follows the text is $0
             break
     if text is None and position < len(fields):
-        text = state.files.get(_path(fields[position].text))
-        position += 1
+        text = state.files.get(plain_path(fields[position].text))
+        position += 1 if text is not None else 0
     if text is None:
-        if position == 1 and state.input:
-            text = (state.input, line)
+        if position == len(fields) and state.input:
+            text = (state.input, state.input_line or line)
         else:
             return _record(flow, fields, state, prefix, line)
     arguments = tuple(item.text for item in fields[position:])
@@ -330,6 +237,7 @@ def _child(state: State, prefix: dict[str, Variable], arguments: tuple[str, ...]
         if name in state.variables:
             child.variables[name] = state.variables[name]
             child.lines[name] = state.lines.get(name, 0)
+    child.functions = {name: body for name, body in state.functions.items() if name in state.exported}
     child.exported = set(state.exported)
     child.removed = set(state.removed)
     for name, item in prefix.items():
@@ -346,9 +254,15 @@ def _record(flow: Flow, fields: Sequence[Field], state: State, prefix: dict[str,
     name = fields[0].text.rpartition("/")[2]
     if name in ("conda", "mamba", "micromamba", "module", "ml", "spack"):
         flow.activated = True
-    if not flow.mute and not flow.substituting and len(flow.commands) < _MOST:
+    if name == "tee":
+        streams.tee(flow, fields[1:], state, line)
+    if not flow.mute and (name == "sbatch" or not flow.substituting) and len(flow.commands) < _MOST:
         flow.budget.spend(len(state.exported))
-        flow.commands.append(_recorded(flow, fields, state, prefix, line))
+        recorded = _recorded(flow, fields, state, prefix, line)
+        if name == "sbatch" and len(flow.submissions) < SUBMISSIONS:
+            flow.submissions += submissions(recorded, state, flow.commands)
+        if not flow.substituting:
+            flow.commands.append(recorded)
     if not flow.capturing:
         return ""
     asked = Asked([name, *(item.text for item in fields[1:])], state.input, flow.per_task[-1], flow.outside)
@@ -387,7 +301,7 @@ def _recorded(
         line,
         flow.wrappers,
         environment,
-        certain=flow.guesses == 0,
+        way=flow.way,
         repeated=flow.loops > 0,
         background=flow.background > 0,
         directory=state.directory,

@@ -1,7 +1,7 @@
 """A small evaluator of bash: what a script would run, with what words and environment. Nothing is executed.
 
 Of a branch that cannot be decided both sides are followed, and a variable that they leave different is not known
-behind it. A loop over known words is followed turn by turn; of any other one the body is followed until it changes
+behind it. A loop whose turns are known is followed turn by turn; of any other one the body is followed until it changes
 nothing that was known.
 """
 
@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from triage.core.script.allocation import Allocation
 from triage.core.script.command import Command
+from triage.core.script.decisions import Decisions
 from triage.core.script.flow import Flow
 from triage.core.script.holes import Holes, clean
 from triage.core.script.limits import SCRIPT, Budget, Exhausted
 from triage.core.script.parse import parse
 from triage.core.script.run import simple
 from triage.core.script.state import State
+from triage.core.script.submissions import Submission
 from triage.core.values import dataclass
 
 
@@ -26,17 +28,37 @@ class Evaluated:
     state: State
     """At its end."""
     holes: Holes
+    decisions: Decisions = Decisions()
+    submissions: tuple[Submission, ...] = ()
     exhausted: bool = False
     """A limit was reached: behind it nothing was evaluated."""
 
 
 def evaluate(text: str, job: Allocation, *, batch: bool = True) -> Evaluated:
     """Evaluates a script of a job with that allocation. `batch` is false for one that runs once per task."""
-    flow = Flow(simple, Budget(), job, batch=batch)
-    state = State()
-    exhausted = len(text) > SCRIPT
+    flow = Flow(simple, Budget(), Holes(), job, batch=batch)
+    return _evaluate(flow, clean(text[:SCRIPT]), State(), exhausted=len(text) > SCRIPT)
+
+
+def evaluate_submitted(submission: Submission, job: Allocation, holes: Holes, budget: Budget) -> Evaluated:
+    """The same of a script that another one submits."""
+    state = State(directory=submission.directory)
+    for name, item in submission.environment.items():
+        if item.text is None:
+            state.unset(name)
+        else:
+            state.assign(name, item.text, item.line)
+            state.exported.add(name)
+    flow = Flow(simple, budget, holes, job, batch=True)
+    return _evaluate(flow, submission.text, state, submission.first_line)
+
+
+def _evaluate(
+    flow: Flow, text: str, state: State, first_line: int = 1, *, exhausted: bool = False
+) -> Evaluated:
     try:
-        flow.block(parse(clean(text[:SCRIPT])), state)
-    except Exhausted:
+        flow.block(parse(text, first_line), state)
+    except (Exhausted, RecursionError):
         exhausted = True
-    return Evaluated(tuple(flow.commands), state, flow.holes, exhausted)
+    decisions = Decisions(tuple(flow.arms), tuple(flow.exits))
+    return Evaluated(tuple(flow.commands), state, flow.holes, decisions, tuple(flow.submissions), exhausted)

@@ -55,12 +55,16 @@ class State:
     """Where `cd` led; empty is where the job starts."""
     input: str = ""
     """What stands on standard input (`<<`, `<<<`, a pipe), a hole where it is not known."""
+    input_line: int = 0
+    """In which line that begins."""
     opaque: bool = False
     """Something was sourced that may have set anything."""
     exports_all: bool = False
     """`set -a`."""
     references: dict[str, str] = field(default_factory=dict)
     """Names that stand for another variable (`local -n`)."""
+    integers: set[str] = field(default_factory=set)
+    """Names declared with `-i`."""
     scope: dict[str, Outer] | None = None
     """What the current function made local, as it was before; `None` outside of functions."""
     dead: str = ""
@@ -69,8 +73,8 @@ class State:
     def copy(self) -> State:
         return State(
             dict(self.variables), set(self.exported), set(self.removed), dict(self.lines), dict(self.functions),
-            dict(self.files), self.arguments, self.directory, self.input, self.opaque, self.exports_all,
-            dict(self.references), None if self.scope is None else dict(self.scope), self.dead,
+            dict(self.files), self.arguments, self.directory, self.input, self.input_line, self.opaque, self.exports_all,
+            dict(self.references), set(self.integers), None if self.scope is None else dict(self.scope), self.dead,
         )  # fmt: skip
 
     @property
@@ -106,12 +110,18 @@ class State:
         self.variables.pop(name, None)
         self.functions.pop(name, None)
         self.exported.discard(name)
+        self.integers.discard(name)
         self.removed.add(name)
 
     def become(self, other: State) -> None:
         """Takes over everything of another state."""
         for name in State.__slots__:
             setattr(self, name, getattr(other, name))
+
+
+def plain_path(text: str) -> str:
+    """A path as the script's own files are called."""
+    return text.removeprefix("./")
 
 
 def merge(states: list[State], holes: Holes, line: int, *, choices: bool = True) -> State:
@@ -131,6 +141,7 @@ def merge(states: list[State], holes: Holes, line: int, *, choices: bool = True)
             result.lines[name] = max(state.lines.get(name, 0) for state in alive)
     for other in alive[1:]:
         result.exported |= other.exported
+        result.integers |= other.integers
         result.removed &= other.removed
         result.functions = _common(result.functions, other.functions)
         result.files = _common(result.files, other.files)

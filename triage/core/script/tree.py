@@ -93,7 +93,7 @@ class If:
 class For:
     name: str
     items: tuple[Word, ...] | None
-    """`None` for `for ((...))`, `select` and `for X` over the arguments."""
+    """`None` for `select` and `for X` over the arguments."""
     body: Block
     line: int
 
@@ -103,12 +103,25 @@ class While:
     condition: Block
     body: Block
     line: int
+    until: bool = False
+    step: Block = ()
+    """What `for ((...; ...; step))` does behind each turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One arm of `case`."""
+
+    patterns: tuple[Word, ...]
+    body: Block
+    end: str
+    """`;;`, `;&` (the next body runs too) or `;;&` (the next patterns are tried too)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     subject: Word
-    arms: tuple[tuple[tuple[Word, ...], Block], ...]
+    arms: tuple[Arm, ...]
     line: int
 
 
@@ -131,3 +144,5 @@ class Group:
 
 Node = Simple | Arithmetic | Pipeline | AndOr | Background | If | For | While | Case | Function | Group
 Block = tuple[Node, ...]
+DECLARES = frozenset({"declare", "local", "export", "readonly", "typeset"})
+"""Builtins whose words are assignments, also of arrays."""

@@ -190,3 +190,19 @@ def _escape(match: re.Match[str]) -> str:
             code = int(digits, base)
             return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
     return _ESCAPES.get(match[5], match[5] if match[5] in "\\'\"?" else "\\" + match[5])
+
+
+def read_argument(text: str, line: int) -> Word:
+    """The word behind an operator inside `${}`, which may hold blanks."""
+    if not any(mark in text for mark in "$`\\'\""):
+        return (Part("text", text, True, line),)
+    parts: list[Part] = []
+    lines, position = Lines(text, line), 0
+    while position < len(text):
+        more, after = read_word(text, position, lines)
+        parts += more
+        if after == position:
+            parts.append(Part("text", text[position], False, line))
+            after += 1
+        position = after
+    return tuple(parts)
