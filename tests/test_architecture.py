@@ -14,13 +14,26 @@ EDGES: dict[str, frozenset[str]] = {
     "core": frozenset({"errors"}),
     "files": frozenset({"core", "errors"}),
     "report": frozenset({"core", "errors"}),
+    "bundle": frozenset({"core", "errors", "files", "report"}),
     "schedulers": frozenset({"core", "errors"}),
     "store": frozenset({"core", "errors"}),
     "submit": frozenset({"core", "errors", "schedulers"}),
     "watch": frozenset({"core", "errors", "files", "schedulers", "store"}),
-    "api": frozenset({"core", "errors", "files"}),
+    "api": frozenset({"bundle", "core", "errors", "files"}),
     "cli": frozenset(
-        {"core", "errors", "files", "report", "schedulers", "store", "submit", "watch", "api", "__init__"}
+        {
+            "bundle",
+            "core",
+            "errors",
+            "files",
+            "report",
+            "schedulers",
+            "store",
+            "submit",
+            "watch",
+            "api",
+            "__init__",
+        }
     ),
     "__init__": frozenset({"api", "core"}),
     "__main__": frozenset({"cli"}),

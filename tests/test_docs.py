@@ -45,7 +45,7 @@ _PATH = re.compile(
     r"(?<![\w./$<-])(?:triage|tests|docs|rules|fixtures|benchmarks|\.ci)/[\w./-]*\w(?![\w*<{])"
 )
 _CALL = re.compile(
-    r"(?<![\w/-])triage (explain|rules|schema|check|submit|init|config|render|watch|daemon|hold|history)\b([^\n|;&#`]*)"
+    r"(?<![\w/-])triage (explain|bundle|rules|schema|check|submit|init|config|render|watch|daemon|hold|history)\b([^\n|;&#`]*)"
 )
 _TOOL = ("triage", "uv run triage")
 _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}

@@ -18,7 +18,7 @@ from triage.files.lines import places
 from triage.files.parts import joined
 from triage.files.rules import load
 from triage.files.scan import scan
-from triage.files.walk import collect
+from triage.files.walk import collect, is_archive
 
 if TYPE_CHECKING:
     from triage.core.cause.record import Record
@@ -61,24 +61,64 @@ def explain_with_selection(
     base: str | None = None,
 ) -> Explained:
     """As `explain`, with the incidents that the verdict was chosen from."""
-    collected = _collected(paths)
+    return explain_collected(
+        collected_of(paths),
+        attempt=attempt,
+        job=job,
+        rules=rules,
+        progress=progress,
+        record=record,
+        base=base,
+    )
+
+
+def explain_collected(
+    collected: Collected,
+    *,
+    attempt: int | None = None,
+    job: str | None = None,
+    rules: Iterable[str | os.PathLike[str]] = (),
+    progress: Callable[[int, int], None] | None = None,
+    record: Record | None = None,
+    base: str | None = None,
+) -> Explained:
+    """As `explain_with_selection`, for logs that were collected before."""
+    choice = _choice(collected, attempt, job)
     logs = joined(collected.inputs)
     analysis = Analysis(load(os.environ, rules))
     notes = scan(logs, analysis, progress)
-    explained = analysis.explained(_locator(logs, base), Choice(attempt, job))
+    explained = analysis.explained(_locator(logs, base), choice)
     skipped = tuple(sorted((*collected.skipped, *notes), key=lambda s: (s.path, s.reason)))
     scanned = replace(explained.verdict.scanned, files=len(collected.inputs), skipped=skipped)
     verdict = replace(explained.verdict, scanned=scanned)
-    if attempt is None and (record is not None or collected.records):
-        from triage.core.cause.record import with_record
+    if choice.attempt is None:
+        known = record if record is not None else record_of(collected, verdict.job)
+        if known is not None:
+            from triage.core.cause.record import with_record
 
-        known = record if record is not None else _record_of(collected, verdict.job)
-        verdict = with_record(verdict, known) if known is not None else verdict
+            verdict = with_record(verdict, known)
     return replace(explained, verdict=verdict)
 
 
-def _record_of(collected: Collected, job: str | None) -> Record | None:
-    """The record that a watcher left beside the logs of this job."""
+def _choice(collected: Collected, attempt: int | None, job: str | None) -> Choice:
+    """What is asked for, or what a bundle was asked for when it was made."""
+    if collected.bundled is None or attempt is not None or job is not None:
+        return Choice(attempt, job)
+    return Choice(collected.bundled.attempt, collected.bundled.job)
+
+
+def own_rules(extra: Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
+    """Ids of the rules that are used and do not ship with the tool."""
+    shipped = {rule.id: rule for rule in load({}).rules}
+    return tuple(sorted(r.id for r in load(os.environ, extra).rules if shipped.get(r.id) != r))
+
+
+def record_of(collected: Collected, job: str | None) -> Record | None:
+    """The record that a watcher left beside the logs of this job, or that a bundle holds."""
+    if collected.bundled is not None:
+        return collected.bundled.record
+    if not collected.records:
+        return None
     from triage.core.cause.record import read_record
     from triage.files.records import read_record as read_file
 
@@ -104,19 +144,31 @@ def explain_why_not(
     base: str | None = None,
 ) -> tuple[str, ...]:
     """Why the failure of `rank` is not the root cause, in sentences with `path:line`. Raises as `explain`."""
-    logs = joined(_collected(paths).inputs)
+    collected = collected_of(paths)
+    logs = joined(collected.inputs)
     analysis = Analysis(load(os.environ, rules))
     scan(logs, analysis, progress)
     locate = _locator(logs, base)
-    return analysis.say(why_not(analysis.explained(locate, Choice(attempt, job)), rank), locate)
+    explained = analysis.explained(locate, _choice(collected, attempt, job))
+    return analysis.say(why_not(explained, rank), locate)
 
 
-def _collected(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Collected:
-    several = [paths] if isinstance(paths, str | os.PathLike) else paths
-    collected = collect([os.fspath(p) for p in several])
+def collected_of(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Collected:
+    """What is read: the logs that the paths name, or those of the bundle that they name. Raises InputError."""
+    several = [os.fspath(p) for p in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    collected = _unpacked(several) or collect(several)
     if not any(one.size for one in collected.inputs):
         raise InputError("nothing to read: all inputs are empty")
     return collected
+
+
+def _unpacked(paths: Sequence[str]) -> Collected | None:
+    """The logs of a bundle, which is recognised by its content; any other archive is refused."""
+    if len(paths) != 1 or not is_archive(paths[0]):
+        return None
+    from triage.bundle.read import opened
+
+    return opened(paths[0])
 
 
 def _locator(logs: Sequence[Input], base: str | None) -> Locate:

@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     from triage import api
     from triage.report import FORMATS, Options, view_of
 
-    paths, record = _asked_for(arguments)
+    paths, record = asked_for(arguments)
     _refuse_own_output(paths, arguments.output)
     bar = ProgressBar(sys.stderr, time.monotonic)
     chosen = {
@@ -129,7 +129,7 @@ def _base(format_name: str) -> str | None:
     return (os.environ.get("GITHUB_WORKSPACE") if format_name == "github" else None) or os.curdir
 
 
-def _asked_for(arguments: argparse.Namespace) -> tuple[list[str], Record | None]:
+def asked_for(arguments: argparse.Namespace) -> tuple[list[str], Record | None]:
     """The logs, and what is known beside them; the paths of a job that is named by its id are looked up."""
     record = None
     if arguments.record is not None:

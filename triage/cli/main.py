@@ -18,6 +18,7 @@ from triage.errors import TriageError
 
 COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
+        "bundle": ("triage.cli.bundle", "pack what an expert needs to look at a failure elsewhere"),
         "check": (
             "triage.cli.check",
             "what will fail in a configuration or job script, before it is run",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from triage.core.cause.verdict import Skipped
 from triage.core.logs.source import Source
 from triage.core.values import dataclass, replace
+
+if TYPE_CHECKING:
+    from triage.core.cause.record import Record
+    from triage.files.excerpt import Excerpt
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,8 @@ class Input:
     """Bytes on disk when it was collected; no more are ever read."""
     held: BinaryIO | None = field(default=None, compare=False)
     """Standard input's copy in an unnamed temporary file: line numbers need a second pass."""
+    excerpt: Excerpt | None = field(default=None, compare=False)
+    """What a bundle holds of it; then nothing is opened."""
     rest: tuple[Input, ...] = ()
     """The later parts of a log that was cut into several files."""
 
@@ -36,6 +42,16 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
+class Bundled:
+    """What a bundle tells beside its logs."""
+
+    record: Record | None
+    job: str | None
+    """The job it was made of, where the logs hold several."""
+    attempt: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Collected:
     """Everything the arguments name, each file in exactly one of the lists."""
 
@@ -44,6 +60,8 @@ class Collected:
     skipped: tuple[Skipped, ...] = ()
     records: tuple[Input, ...] = ()
     """`triage-JOBID.json`, which `triage watch` leaves beside the logs."""
+    bundled: Bundled | None = None
+    """Set where all of it comes from a bundle."""
 
 
 def clean(path: str) -> str:

@@ -14,6 +14,8 @@ def line_numbers(source: Input, offsets: Sequence[int]) -> list[int]:
 
     An offset past the end has the number of the last line. A carriage return alone ends no line.
     """
+    if source.excerpt is not None:
+        return source.excerpt.line_numbers(offsets)
     order = sorted(range(len(offsets)), key=offsets.__getitem__)
     numbers = [1] * len(offsets)
     start, lines, done = 0, 0, 0
@@ -54,7 +56,7 @@ def places(source: Input, offsets: Sequence[int], base: str | None = None) -> li
 
 def _named(one: Input, base: str | None) -> str:
     """A file that does not lie below `base` is named as the user did: that can be opened too."""
-    if base is None or one.held is not None:
+    if base is None or one.held is not None or one.excerpt is not None:
         return one.source.path
     try:
         below, whole = os.path.join(os.path.abspath(base), ""), os.path.abspath(one.open)

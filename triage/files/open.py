@@ -52,6 +52,9 @@ def chunks(source: Input, size: int = CHUNK, notes: list[Skipped] | None = None)
     """
     size = max(size, _SMALLEST)
     for part in source.files:
+        if part.excerpt is not None:
+            yield from part.excerpt.chunks(size)
+            continue
         raw = _Raw(part)
         try:
             raw.open()

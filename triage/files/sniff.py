@@ -23,6 +23,11 @@ _LIMIT = 0.05
 """Share of control bytes above which a sample is no text: random data has 11 %, token ids more."""
 
 
+def is_tar(first: bytes) -> bool:
+    """Whether these are the first bytes of a tar archive (POSIX.1-1988: the magic in the first header)."""
+    return first[257:262] == b"ustar"
+
+
 def why_not_text(sample: bytes) -> str:
     """The reason why the first bytes of a file are not those of a log; empty for text (and for an empty file).
 
@@ -35,6 +40,8 @@ def why_not_text(sample: bytes) -> str:
         return "binary"
     if sample.startswith(_BEGINNINGS):
         return "binary"
+    if is_tar(sample):
+        return "archive"
     text = _HOLE.sub(b"", sample) if b"\0" in sample else sample
     if not text:
         return ""

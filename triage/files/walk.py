@@ -79,6 +79,17 @@ def collect(paths: Sequence[str], stdin: BinaryIO | None = None) -> Collected:
     return Collected(tuple(inputs), tuple(_folded(skipped)), tuple(records))
 
 
+def is_archive(path: str) -> bool:
+    """Whether a regular file holds a tar archive, compressed or not; its name says nothing."""
+    try:
+        status = os.stat(path)
+        return stat.S_ISREG(status.st_mode) and sniff.is_tar(
+            head(Input(Source(path), path, status.st_size), sniff.SAMPLE)
+        )
+    except (OSError, Unreadable):
+        return False
+
+
 def _expanded(paths: Sequence[str]) -> list[str]:
     missing, out = [], []
     for path in paths:

@@ -10,6 +10,7 @@ _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "schemas")
 
 SCHEMAS: Mapping[str, str] = MappingProxyType(
     {
+        "bundle": "bundle-1.schema.json",
         "check": "check-1.schema.json",
         "event": "event-1.schema.json",
         "config": "config-1.schema.json",

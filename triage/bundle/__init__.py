@@ -1,0 +1,1 @@
+"""What an expert needs to look at a failure elsewhere, in one archive."""

@@ -1,0 +1,145 @@
+"""`triage bundle`: what an expert needs to look at a failure elsewhere, in one archive."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from triage.cli.output import emit, tell
+from triage.cli.progress import ProgressBar
+from triage.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from triage.bundle.make import Made
+    from triage.files.inputs import Collected
+
+_EPILOG = """\
+exit codes: 0 written, 2 wrong usage, 3 no readable input, 70 a bug in triage
+
+examples:
+  triage bundle logs/
+  triage bundle 4812 -o 4812.tar.gz
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Pack the evidence of a failed run into one archive: the parts of the logs that matter, launch manifests, what the "
+        "scheduler said, and the verdict, secrets masked. `triage explain` on the archive gives the same verdict."
+    )
+    parser.epilog = _EPILOG
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        help="log file, folder or pattern; or one job id, whose logs are found; or a bundle",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="write the archive to FILE (default: triage-bundle-NAME.tar.gz)",
+    )
+    parser.add_argument("--force", action="store_true", help="replace FILE where it exists")
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="json prints the archive's bundle.json"
+    )
+    parser.add_argument("--attempt", type=int, metavar="N", help="explain attempt N (from 1)")
+    parser.add_argument("--job", metavar="ID", help="explain this job where the logs hold several")
+    parser.add_argument("--record", metavar="FILE", help="what is known of the job: a triage-JOBID.json")
+    parser.add_argument("--scheduler", choices=("slurm", "local"), help="whom to ask about a job id")
+    parser.add_argument(
+        "--rules", action="append", default=[], metavar="DIR", help="folder with more rules; may be repeated"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Packs, explains what was packed, and says whether the answer is the same."""
+    from triage import api
+    from triage.bundle.make import Asked, made
+    from triage.bundle.pack import manifest_text
+    from triage.cli.explain import asked_for
+    from triage.core.logs.regions import Anchors
+    from triage.files.rules import load
+
+    path = arguments.output or _default_name(arguments.paths)
+    if os.path.lexists(path) and not arguments.force:
+        raise UsageError(f"{path} exists: give -o another file, or --force to replace it")
+    paths, record = asked_for(arguments)
+    if not paths:
+        raise InputError("the job has no log that can be read, so there is nothing to pack")
+    collected = api.collected_of(paths)
+    chosen: dict[str, Any] = {
+        "attempt": arguments.attempt,
+        "job": arguments.job,
+        "rules": tuple(arguments.rules),
+    }
+    bar = ProgressBar(sys.stderr, time.monotonic)
+    try:
+        verdict = api.explain_collected(collected, progress=bar, record=record, **chosen).verdict
+    finally:
+        bar.close()
+    known = record or api.record_of(collected, verdict.job)
+    asked = Asked(known, *_choice(arguments, collected), api.own_rules(chosen["rules"]))
+    anchors = Anchors(load(os.environ, chosen["rules"]).literals())
+    packed = made(collected.inputs, verdict, asked, anchors)
+    wrong = _written(packed, path, chosen["rules"])
+    if arguments.format == "json":
+        emit(manifest_text(packed.manifest))
+    else:
+        emit(_said(packed, path, collected))
+    if wrong:
+        tell(
+            f"the bundle is explained differently from the logs ({', '.join(wrong)}): say so where you hand it on"
+        )
+    return 0
+
+
+def _choice(arguments: argparse.Namespace, collected: Collected) -> tuple[str | None, int | None]:
+    if collected.bundled is not None and arguments.job is None and arguments.attempt is None:
+        return collected.bundled.job, collected.bundled.attempt
+    return arguments.job, arguments.attempt
+
+
+def _default_name(paths: list[str]) -> str:
+    base = os.path.basename(os.path.abspath(paths[0]))
+    base = re.sub(r"^triage-bundle-|\.tar\.gz$", "", base)
+    return f"triage-bundle-{re.sub(r'[^A-Za-z0-9_.-]+', '_', base).strip('._')[:80] or 'logs'}.tar.gz"
+
+
+def _written(packed: Made, path: str, rules: tuple[str, ...]) -> list[str]:
+    """Writes all of the archive or none of it; fields in which the verdict on it differs from that on the logs."""
+    from triage import api
+    from triage.bundle.make import told_alike
+    from triage.bundle.pack import write
+    from triage.bundle.same import differences
+
+    part = f"{path}.{os.getpid()}.part"
+    try:
+        with open(part, "xb") as file:
+            write(file, packed.manifest, packed.logs)
+        again = api.explain(part, rules=rules)
+        os.replace(part, path)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+    finally:
+        if os.path.lexists(part):
+            os.unlink(part)
+    return differences(packed.manifest.verdict, told_alike(again.to_json()))
+
+
+def _said(packed: Made, path: str, collected: Collected) -> str:
+    from triage.report.view import bytes_text
+
+    verdict = packed.manifest.verdict
+    whole = sum(one.size for one in collected.inputs)
+    return (
+        f"{path}: {bytes_text(os.path.getsize(path))} of {bytes_text(whole)} in {len(collected.inputs)} "
+        f"file{'s' if len(collected.inputs) != 1 else ''}\n"
+        f"explained as {verdict['rule'] or verdict['category']}, confidence {verdict['confidence']}\n"
+        "secrets are masked by their usual forms; look through it before you hand it on\n"
+    )
