@@ -152,7 +152,7 @@ def test_schema_is_valid_and_names_every_field() -> None:
     assert set(SCHEMA["$defs"]["evidence"]["properties"]) == {f.name for f in fields(Evidence)}
     assert tuple(SCHEMA["$defs"]["facts"]["properties"]) == FACT_NAMES
     assert SCHEMA["$defs"]["root"]["properties"]["phase"]["enum"] == [*PHASES, None]
-    assert set(SCHEMAS) == {"check", "config", "event", "submit", "verdict", "why-not"}
+    assert set(SCHEMAS) == {"bundle", "check", "config", "event", "submit", "verdict", "why-not"}
 
 
 @pytest.mark.parametrize(

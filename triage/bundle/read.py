@@ -19,7 +19,9 @@ from triage.files.open import chunks
 from triage.files.sniff import is_tar
 from triage.files.walk import MAX_FILES
 
-LIMITS = tar.Limits(MAX_FILES + 1, 256 << 20)
+MOST_UNPACKED = 256 << 20
+"""Bytes of a whole archive."""
+LIMITS = tar.Limits(MAX_FILES + 1, MOST_UNPACKED)
 
 
 def opened(path: str) -> Collected:

@@ -28,8 +28,9 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Pack the evidence of a failed run into one archive: the parts of the logs that matter, launch manifests, what the "
-        "scheduler said, and the verdict, secrets masked. `triage explain` on the archive gives the same verdict."
+        "Pack the evidence of a failed run into one archive: the parts of the logs\n"
+        "that matter, what the scheduler said, and the verdict, secrets masked.\n"
+        "`triage explain` on the archive gives the same verdict."
     )
     parser.epilog = _EPILOG
     parser.add_argument(
