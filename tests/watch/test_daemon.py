@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import threading
 import urllib.request
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +19,17 @@ from triage.core.jobs.identity import JobId
 from triage.errors import UsageError
 from triage.store.actions import actions_of
 from triage.store.daemons import living
-from triage.store.jobs import NewJob, all_jobs, end_job, find_job, forget, remember, set_watched, verdict_of
+from triage.store.jobs import (
+    KnownJob,
+    NewJob,
+    all_jobs,
+    end_job,
+    find_job,
+    forget,
+    remember,
+    set_watched,
+    verdict_of,
+)
 from triage.watch.daemon import Daemon
 from triage.watch.events import Event
 from triage.watch.http import Server, answer
@@ -39,7 +50,7 @@ def stage(tmp_path: Path) -> Stage:
 
 def daemon(stage: Stage, **more: object) -> Daemon:
     loop = stage.loop()
-    loop.watchers.clear()
+    loop.drop(stage.job)
     return Daemon(loop, loop.world, stage.options, **more)  # type: ignore[arg-type]
 
 
@@ -64,7 +75,7 @@ def test_added_jobs_are_watched_and_forgotten_ones_are_not(stage: Stage) -> None
     assert one.loop.watchers == {}
     number = add(stage, JOB)
     turns(one, 5)
-    assert list(one.latest.jobs) == ["18"]
+    assert list(one.snapshot().jobs) == ["18"]
     assert [d.pid > 0 for d in living(stage.database(), stage.cluster.now)] == [True]
     forget(stage.database(), number)
     turns(one, 5)
@@ -141,7 +152,7 @@ def test_an_outage_keeps_every_job(stage: Stage) -> None:
     turns(one, 5)
     stage.cluster.down = True
     turns(one, 1000)
-    assert one.latest.silent
+    assert one.snapshot().silent
     assert list(one.loop.watchers) == [JOB]
 
 
@@ -199,7 +210,7 @@ def test_http_shows_the_latest_snapshot_on_loopback_only(stage: Stage) -> None:
     add(stage, JOB)
     one = daemon(stage)
     turns(one, 5)
-    server = Server("127.0.0.1:0", lambda: one.latest, stage.cluster.clock)
+    server = Server("127.0.0.1:0", one.snapshot, stage.cluster.clock)
     try:
         with urllib.request.urlopen(f"http://{server.address}/jobs/18", timeout=10) as reply:
             assert json.load(reply)["state"] == "RUNNING"
@@ -207,7 +218,53 @@ def test_http_shows_the_latest_snapshot_on_loopback_only(stage: Stage) -> None:
         server.close()
     for address in ("0.0.0.0:80", "example.org:1", "nonsense"):
         with pytest.raises(UsageError):
-            Server(address, lambda: one.latest, stage.cluster.clock)
+            Server(address, one.snapshot, stage.cluster.clock)
+
+
+def test_who_asks_gets_the_jobs_as_they_are_now(stage: Stage) -> None:
+    add(stage, JOB)
+    one = daemon(stage)
+    turns(one, 5)
+    got: list[Snapshot] = []
+    asking = threading.Thread(target=lambda: got.append(one.ask()))
+    asking.start()
+    while not got:
+        one.turn()
+    asking.join()
+    assert got[0].at == stage.cluster.now
+    assert list(got[0].jobs) == ["18"]
+
+
+def test_the_store_is_read_again_only_when_somebody_else_changed_it(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(stage, JOB)
+    one = daemon(stage)
+    turns(one, 5)
+    reads: list[bool] = []
+
+    def read(*_: object, **__: object) -> list[KnownJob]:
+        reads.append(True)
+        return []
+
+    monkeypatch.setattr("triage.watch.daemon.all_jobs", read)
+    turns(one, 20)
+    assert reads == []
+    set_watched(stage.database(), 1, False)
+    turns(one, 5)
+    assert reads == [True]
+
+
+def test_what_was_said_last_is_in_the_store_for_all_jobs_at_once(stage: Stage) -> None:
+    add(stage, JOB)
+    one = daemon(stage)
+    one.tell(Event(1.0, "state", "18", "runs", {"state": "RUNNING"}))
+    one.tell(Event(2.0, "progress", "18", "is at iteration 7"))
+    one.tell(Event(2.0, "store", "-", "cannot be used"))
+    turns(one, 1)
+    known = find_job(stage.database(), JOB)
+    assert known is not None
+    assert (known.state, known.seen, known.said) == ("RUNNING", 2.0, "is at iteration 7")
 
 
 def test_every_path_has_its_answer(stage: Stage) -> None:
@@ -216,12 +273,12 @@ def test_every_path_has_its_answer(stage: Stage) -> None:
     one = daemon(stage)
     turns(one, 5)
     now = stage.cluster.now
-    assert answer("/healthz", one.latest, now)[0] == 200
-    assert answer("/healthz", one.latest, now + 1000)[0] == 503
-    assert json.loads(answer("/jobs/", one.latest, now)[2])["jobs"][0]["job"] == "18"
-    assert answer("/jobs/19", one.latest, now)[0] == 404
-    assert answer("/../../etc/passwd", one.latest, now)[0] == 404
-    code, _, body = answer("/metrics", one.latest, now)
+    assert answer("/healthz", one.snapshot(), now)[0] == 200
+    assert answer("/healthz", one.snapshot(), now + 1000)[0] == 503
+    assert json.loads(answer("/jobs/", one.snapshot(), now)[2])["jobs"][0]["job"] == "18"
+    assert answer("/jobs/19", one.snapshot(), now)[0] == 404
+    assert answer("/../../etc/passwd", one.snapshot(), now)[0] == 404
+    code, _, body = answer("/metrics", one.snapshot(), now)
     assert code == 200
     assert b'triage_jobs{state="RUNNING"} 1.0' in body
 

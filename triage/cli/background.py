@@ -47,7 +47,7 @@ def run_daemon(arguments: argparse.Namespace, environment: Mapping[str, str]) ->
         loop = stack.enter_context(loop_of(world))
         daemon = Daemon(loop, world, options, arguments.all_mine, arguments.name, _Alive(environment))
         if arguments.http:
-            server = Server(arguments.http, lambda: daemon.latest, world.clock)
+            server = Server(arguments.http, daemon.ask, world.clock)
             stack.callback(server.close)
             daemon.address = server.address
         announce(daemon, database)

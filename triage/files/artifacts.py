@@ -29,6 +29,7 @@ from triage.core.jobs.artifact import (
 )
 from triage.core.values import dataclass, replace
 from triage.errors import UsageError
+from triage.files.marks import Mark, mark_of
 from triage.files.network import is_on_network
 
 APART_LOCAL = 0.1
@@ -144,6 +145,17 @@ def _entries(folder: str) -> Iterator[Entry]:
                 return
 
 
+def _place(target: Target) -> str | None:
+    """What a result cannot come or change without changing; `None` where a closer look is always needed."""
+    path = target.path
+    if target.kind is Kind.CHECKPOINT:
+        return os.path.join(path, TRACKER)
+    if not _MAGIC.search(path):
+        return path
+    folder = os.path.dirname(path)
+    return None if _MAGIC.search(folder) else folder
+
+
 @dataclass(slots=True)
 class Observer:
     """Looks at the paths of some targets again and again; each path has its own pace."""
@@ -157,15 +169,34 @@ class Observer:
     """JSON lines as they were at the very first look."""
     _second_due: float | None = None
     _apart: dict[str, float] = field(default_factory=dict)
+    _marks: dict[str, Mark] | None = None
 
     def step(self, now: float) -> tuple[dict[Target, list[Complete | NotYet]], float | None]:
         """What there is of each target, and when to look again sooner than the usual pace, if a second look is due."""
         self._second_due = None
-        found = {
-            target: [self._observe(target, path, now) for path in self._paths(target)]
-            for target in self.targets
-        }
+        self._marks = {}
+        found = {}
+        for target in self.targets:
+            place = _place(target)
+            mark = mark_of(place, fresh=self._is_remote(place)) if place is not None else None
+            paths = self._paths(target)
+            begun = mark and target.kind is Kind.CHECKPOINT
+            if place is None or mark is None or begun or paths != [target.path]:
+                self._marks = None
+            elif self._marks is not None:
+                self._marks[place] = mark
+            found[target] = [self._observe(target, path, now) for path in paths]
         return found, self._second_due
+
+    def marks(self) -> tuple[dict[str, Mark], dict[str, Mark]] | None:
+        """What the latest step depended on, on local file systems and on others; `None` where that is not enough."""
+        if self._marks is None:
+            return None
+        remote = {place: mark for place, mark in self._marks.items() if self._is_remote(place)}
+        return {place: mark for place, mark in self._marks.items() if place not in remote}, remote
+
+    def _is_remote(self, path: str) -> bool:
+        return self._gap(path) == APART_NETWORK
 
     def _paths(self, target: Target) -> list[str]:
         if target.kind is Kind.CHECKPOINT or not _MAGIC.search(target.path):

@@ -18,8 +18,10 @@ from triage.core.events.model import Progress
 from triage.core.live import is_telling, newest_progress
 from triage.core.values import dataclass
 from triage.errors import InputError
+from triage.files.folders import Folders
 from triage.files.follow import Followed
 from triage.files.inputs import Input
+from triage.files.marks import Mark, mark_of
 from triage.files.open import Unreadable, chunks
 from triage.files.walk import collect
 
@@ -33,6 +35,7 @@ _OVERLAP = 64
 """Bytes of the last piece that a word may begin in."""
 KEEPS_TAIL = 64
 """So many logs keep their last bytes: those that Slurm truncates are few."""
+_UNSETTLED = 2
 _COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
 
 
@@ -52,7 +55,8 @@ class Seen:
 class Tail:
     """The logs that paths, folders and patterns name, now and later."""
 
-    def __init__(self, paths: Sequence[str], analysis: Analysis) -> None:
+    def __init__(self, paths: Sequence[str], analysis: Analysis, folders: Folders | None = None) -> None:
+        """`folders` may be shared by many jobs, whose logs lie beside one another."""
         self.paths = list(paths)
         self.attempt = 0
         """Restarts of the job; what was read before a truncation belongs to the attempt before."""
@@ -69,6 +73,9 @@ class Tail:
         self._deep = any(map(_is_deep, self.paths))
         self._folders: dict[str, int] = {}
         """The folders that were listed, with their times of change: what did not change is not listed again."""
+        self._shared = folders or Folders()
+        self._unsettled = 0
+        """So many more looks are for new files: some file systems tell the time of a change in whole seconds."""
         self._edges: dict[str, bytes] = {}
         self._leader = ""
         """The log that told of the latest progress."""
@@ -82,12 +89,14 @@ class Tail:
 
     def discover(self) -> int:
         """Looks for new files; how many there are. A path that is not there yet is no error."""
-        folders = _changes_of([*self._folders, *self._places])
-        if folders == self._folders and self._listing and not self._deep:
+        if not self.may_have_new():
             return 0
-        names, below = _names(self.paths)
+        before = _changes_of([*self._folders, *self._places])
+        names, below = self._names()
         listing = frozenset(names)
-        self._folders = _changes_of([*below, *self._places])
+        changes = {**_changes_of(below), **before}
+        self._unsettled = self._unsettled - 1 if changes == self._folders else _UNSETTLED
+        self._folders = changes
         if listing == self._listing:
             return 0
         self._listing = listing
@@ -105,6 +114,17 @@ class Tail:
             if one.open not in self._current:
                 new += self._add(one, known)
         return new
+
+    def may_have_new(self) -> bool:
+        """Some folder has changed, or cannot tell; else a look for new files would find none."""
+        changes = _changes_of([*self._folders, *self._places])
+        return changes != self._folders or self._unsettled > 0 or not self._listing or self._deep
+
+    def marks(self) -> dict[str, Mark] | None:
+        """What every log shows as long as nobody writes to it; `None` where that was done since the latest look."""
+        found = {path: mark_of(path) for path in self._current}
+        behind = (mark and mark[1] != self._current[path].offset for path, mark in found.items())
+        return None if any(behind) else found
 
     def look(self) -> Seen:
         """Reads what was written since the last look."""
@@ -238,6 +258,21 @@ class Tail:
 
         return places(one, offsets)
 
+    def _names(self) -> tuple[set[str], set[str]]:
+        """Every file below the paths, by name alone: cheap enough to be asked for often; and every folder."""
+        found: set[str] = set()
+        folders: set[str] = set()
+        for path in self.paths:
+            if not os.path.lexists(path) and any(c in path for c in "*?["):
+                found.update(self._shared.matches(path))
+            elif os.path.isdir(path):
+                for folder, _, names in os.walk(path):
+                    folders.add(folder)
+                    found.update(f"{folder}/{name}" for name in names)
+            elif os.path.lexists(path):
+                found.add(path)
+        return found, folders
+
     def _with_skipped(self, verdict: Verdict) -> Verdict:
         return replace(verdict, scanned=replace(verdict.scanned, skipped=self._skipped))
 
@@ -262,21 +297,3 @@ def _changes_of(places: Iterable[str]) -> dict[str, int]:
 def _is_deep(pattern: str) -> bool:
     """Its folders are patterns too: which ones it means cannot be told without listing them."""
     return any(c in os.path.dirname(pattern) for c in "*?[") and not os.path.lexists(pattern)
-
-
-def _names(paths: Sequence[str]) -> tuple[set[str], set[str]]:
-    """Every file below the paths, by name alone: cheap enough to be asked for often; and every folder."""
-    import glob
-
-    found: set[str] = set()
-    folders: set[str] = set()
-    for path in paths:
-        if not os.path.lexists(path) and any(c in path for c in "*?["):
-            found.update(glob.glob(path, recursive=True))
-        elif os.path.isdir(path):
-            for folder, _, names in os.walk(path):
-                folders.add(folder)
-                found.update(f"{folder}/{name}" for name in names)
-        elif os.path.lexists(path):
-            found.add(path)
-    return found, folders

@@ -76,6 +76,11 @@ class Database:
             return self._connection.execute(query, values).fetchall()
 
     @property
+    def changes(self) -> int:
+        """Another number after every transaction of somebody else; cheap to ask for."""
+        return int(self.rows("PRAGMA data_version")[0][0])
+
+    @property
     def stopped(self) -> bool:
         """The kill-switch file is there."""
         return os.path.lexists(os.path.join(self.folder, KILL_SWITCH))

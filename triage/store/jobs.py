@@ -145,12 +145,23 @@ def set_watched(database: Database, number: int, watched: bool) -> None:
         db.execute("UPDATE jobs SET watched = ? WHERE number = ?", (watched, number))
 
 
-def note_state(database: Database, number: int, state: str | None, seen: float, said: str) -> None:
+@dataclass(frozen=True, slots=True)
+class Note:
     """What a watcher saw and said last, for those who ask later."""
+
+    seen: float
+    said: str
+    state: str | None = None
+    """`None`: as it was."""
+
+
+def note_states(database: Database, notes: Mapping[JobId, Note]) -> None:
+    """All at once, each of the latest job with its id; one that nobody knows is left out."""
     with database.transaction() as db:
-        db.execute(
-            "UPDATE jobs SET state = coalesce(?, state), seen = ?, said = ? WHERE number = ?",
-            (state, seen, said, number),
+        db.executemany(
+            "UPDATE jobs SET state = coalesce(?, state), seen = ?, said = ? WHERE number ="
+            " (SELECT max(number) FROM jobs WHERE cluster = ? AND job = ?)",
+            [(note.state, note.seen, note.said, *_key(job)) for job, note in notes.items()],
         )
 
 

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import field
 
-from triage.core.jobs.identity import JobId
+from triage.core.jobs.identity import JobId, parse_job
 from triage.core.values import dataclass
 from triage.errors import SchedulerError, StoreError
 from triage.store import daemons
-from triage.store.jobs import KnownJob, NewJob, all_jobs, find_job, is_same, note_state, remember, set_watched
+from triage.store.jobs import (
+    KnownJob,
+    NewJob,
+    Note,
+    all_jobs,
+    find_job,
+    is_same,
+    note_states,
+    remember,
+    set_watched,
+)
 from triage.watch.events import Event
 from triage.watch.loop import Loop
 from triage.watch.options import Options, options_of
@@ -23,7 +34,12 @@ from triage.watch.world import World
 _LOOK_EVERY = 2.0
 _FIND_EVERY = 30.0
 _BEAT_EVERY = 30.0
+_WRITE_EVERY = 5.0
+_SHOW_EVERY = 30.0
+"""Seconds between two snapshots that nobody asked for: they tell that the daemon turns."""
 _LONGEST_REST = 2.0
+_PATIENCE = 2.0
+"""Seconds that somebody who asks waits for a new snapshot."""
 
 
 @dataclass(slots=True)
@@ -46,6 +62,12 @@ class Daemon:
     _stopped: bool = False
     _due: dict[str, float] = field(default_factory=dict)
     _started: float = 0.0
+    _changes: int | None = None
+    """Of the store, when the watched jobs were taken from it."""
+    _notes: dict[JobId, Note] = field(default_factory=dict)
+    """Not written down yet."""
+    _asked: threading.Event = field(default_factory=threading.Event)
+    _shown: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
         self._started = self.world.clock()
@@ -70,43 +92,62 @@ class Daemon:
                 world = self.world
                 beat = daemons.Daemon(world.holder, world.host, os.getpid(), self._started, now, self.address)
                 daemons.beat(world.database, beat)
+            if self._is_due("write", _WRITE_EVERY, now):
+                self._write()
         except StoreError as error:
             self._tell("store", f"the store cannot be used for now: {error}")
         asking = self.loop.poller.is_asking
         rest = self.loop.turn()
         self.rounds += asking and not self.loop.poller.is_asking
         self._drop()
-        self.latest = snapshot(self.loop.watchers.values(), now, self.rounds, self.ended)
+        if self._asked.is_set() or not 0 <= now - self.latest.at < _SHOW_EVERY:
+            self._asked.clear()
+            self.latest = self.snapshot()
+            self._shown.set()
         self.alive()
         return rest if self.loop.watchers else _LONGEST_REST
+
+    def snapshot(self) -> Snapshot:
+        """As it is now."""
+        return snapshot(self.loop.watchers.values(), self.world.clock(), self.rounds, self.ended)
+
+    def ask(self) -> Snapshot:
+        """From another thread: as it is now; as it was, if the daemon is busy for too long."""
+        self._shown.clear()
+        self._asked.set()
+        self.loop.waker.wake()
+        self._shown.wait(_PATIENCE)
+        return self.latest
 
     def leave(self) -> None:
         """The jobs go on, and stay in the store for the next daemon."""
         for watcher in self.loop.watchers.values():
             watcher.leave()
         try:
+            self._write()
             daemons.leave(self.world.database, self.world.holder)
         except StoreError as error:
             self._tell("store", str(error))
 
     def tell(self, event: Event) -> None:
-        """Keeps the last word about each job in the store."""
-        try:
-            known = find_job(self.world.database, _job_of(event, self.loop))
-            if known is not None:
-                state = event.data.get("state")
-                note_state(
-                    self.world.database,
-                    known.number,
-                    state if isinstance(state, str) else None,
-                    event.at,
-                    event.message,
-                )
-        except StoreError:
-            return
+        """Keeps the last word about each job for the store, which gets those of all jobs at once."""
+        job = parse_job(event.job)
+        if job is not None:
+            state = event.data.get("state")
+            before = self._notes.get(job)
+            known = state if isinstance(state, str) else before.state if before is not None else None
+            self._notes[job] = Note(event.at, event.message, known)
+
+    def _write(self) -> None:
+        if self._notes:
+            note_states(self.world.database, self._notes)
+            self._notes.clear()
 
     def _take_up(self) -> None:
         """Jobs that were added, also by other processes; and those that were forgotten."""
+        changes = self.world.database.changes
+        if changes == self._changes:
+            return
         own = (None, self.world.scheduler.name)
         watched = all_jobs(self.world.database, watched=True)
         known = {job.job: job for job in watched if job.scheduler in own}
@@ -116,7 +157,9 @@ class Daemon:
         for job in [
             job for job in self.loop.watchers if job not in known and not self.loop.watchers[job].is_over
         ]:
-            self.loop.watchers.pop(job).leave()
+            self.loop.watchers[job].leave()
+            self.loop.drop(job)
+        self._changes = changes
 
     def _find(self, now: float) -> None:
         """The user's own jobs in the queue, by name where a pattern is given."""
@@ -140,6 +183,7 @@ class Daemon:
                         job, "daemon", now, submitted=again, options=options, scheduler=world.scheduler.name
                     )
                     set_watched(world.database, remember(world.database, new), True)
+                    self._changes = None
         except SchedulerError as error:
             self._tell("scheduler", f"your jobs cannot be listed for now: {error}")
 
@@ -168,7 +212,7 @@ class Daemon:
         for job, watcher in list(self.loop.watchers.items()):
             if watcher.ending is not None:
                 self.ended[watcher.ending.outcome] += 1
-                del self.loop.watchers[job]
+                self.loop.drop(job)
 
     def _is_due(self, what: str, every: float, now: float) -> bool:
         if 0 < self._due.get(what, 0.0) - now <= every:
@@ -178,7 +222,3 @@ class Daemon:
 
     def _tell(self, kind: str, message: str) -> None:
         self.world.tell(Event(self.world.clock(), kind, "-", message))
-
-
-def _job_of(event: Event, loop: Loop) -> JobId:
-    return next((job for job in loop.watchers if str(job) == event.job), JobId(0))

@@ -12,7 +12,9 @@ from triage.core.cause.verdict import Verdict
 from triage.core.events.model import Progress
 from triage.core.values import dataclass
 from triage.errors import InputError
+from triage.files.folders import Folders
 from triage.files.joblogs import attempts_folder
+from triage.files.marks import Mark
 from triage.files.tail import Tail
 
 _NEW_FILES = 1.0
@@ -34,6 +36,9 @@ class JobLogs:
     """The batch log; its folder keeps the ends of logs that are truncated."""
     analysis: Callable[[], Analysis]
     since: float
+    """When the job started, or else was first seen."""
+    folders: Folders = field(default_factory=Folders)
+    """Those of all watched jobs."""
     curve: deque[tuple[float, Progress]] = field(default_factory=lambda: deque(maxlen=CURVE))
     """The latest iterations with the time at which they were seen."""
     grew: bool = False
@@ -50,15 +55,13 @@ class JobLogs:
     @property
     def tail(self) -> Tail:
         if self._tail is None:
-            self._tail = Tail(self.paths, self.analysis())
+            self._tail = Tail(self.paths, self.analysis(), self.folders)
         return self._tail
 
     def look(self, now: float) -> bool:
         """Reads what is new; whether the run has made progress."""
         tail = self.tail
-        pause = _NEW_FILES if now - self.since < _FIRST_MINUTES else _NEW_FILES_LATER
-        if self._discovered is None or not 0 <= now - self._discovered < pause:
-            self._discovered = now
+        if self._is_time_for_new_files(now):
             tail.discover()
         before = tail.progress
         seen = tail.look()
@@ -68,6 +71,24 @@ class JobLogs:
             self.curve.append((now, tail.progress))
             return before is None or tail.progress.iteration != before.iteration
         return False
+
+    def marks(self) -> dict[str, Mark] | None:
+        """What the logs show as long as nothing is written; `None` where something was, or is still to be told."""
+        return None if self._tail is None or self.grew or self._telling else self._tail.marks()
+
+    def may_have_new(self, now: float) -> bool:
+        """Whether it is time to look for new files, and there may be some."""
+        if not self._is_time_for_new_files(now) or not self.tail.may_have_new():
+            return False
+        self._discovered = None
+        return True
+
+    def _is_time_for_new_files(self, now: float) -> bool:
+        pause = _NEW_FILES if now - self.since < _FIRST_MINUTES else _NEW_FILES_LATER
+        if self._discovered is not None and 0 <= now - self._discovered < pause:
+            return False
+        self._discovered = now
+        return True
 
     def new_attempt(self, number: int) -> None:
         self.tail.attempt = number

@@ -13,13 +13,17 @@ from triage.core.values import dataclass
 from triage.errors import StoreError
 from triage.files.waker import Waker
 from triage.store.actions import actions_of
+from triage.watch.agenda import Agenda
 from triage.watch.events import Event
-from triage.watch.poller import Answers, Poller
+from triage.watch.poller import Answer, Answers, Poller
 from triage.watch.reasons import Site
-from triage.watch.watcher import LOOK_EVERY, Watcher
+from triage.watch.rest import LOOK_EVERY
+from triage.watch.watcher import Watcher
 from triage.watch.world import World
 
 _SITE_EVERY = 5.0
+_LONGEST_TURN = 1.0
+"""Seconds after which the jobs that are due still have to wait for the next turn: answers and signals come first."""
 _ACTED = (Stage.ASKED, Stage.SENT, Stage.DONE)
 
 
@@ -38,12 +42,19 @@ class Loop:
     _cost: float = 0.0
     _told: set[JobId] = field(default_factory=set)
     """Jobs of which it was told that the store fails."""
-    _ticks: dict[JobId, float] = field(default_factory=dict)
+    _agenda: Agenda = field(default_factory=Agenda)
+    _now: float = float("-inf")
     _site: tuple[float, Site] = (float("-inf"), Site())
 
     def add(self, watcher: Watcher) -> None:
         self.watchers[watcher.job] = watcher
+        self._agenda.put(watcher.job, float("-inf"))
         self._next_poll = 0.0
+
+    def drop(self, job: JobId) -> None:
+        """It is watched no more."""
+        del self.watchers[job]
+        self._agenda.drop(job)
 
     def run(self) -> None:
         """Until every job has ended."""
@@ -56,17 +67,28 @@ class Loop:
     def turn(self) -> float:
         """Everything that is due now; seconds until something is due again."""
         now = self.world.clock()
-        changed = self.waker.changed()
+        if now < self._now:
+            self._agenda.all_at(now)
+        self._now = now
         answers = self.poller.take()
         if answers is not None:
             self.take(answers, now)
         active = [watcher for watcher in self.watchers.values() if not watcher.is_over]
         if not active:
             return 0.0
+        if changed := self.waker.changed():
+            for watcher in active:
+                if watcher.results is not None and not changed.isdisjoint(watcher.results.places):
+                    self._agenda.put(watcher.job, now)
         if not self.poller.is_asking and not 0 < self._next_poll - now <= LONGEST:
             self.poller.start({watcher.job: watcher.question() for watcher in active}, self.waker.wake)
-        due = [self._tick(watcher, now, changed) for watcher in active]
-        later = min([*due, self._next_poll if not self.poller.is_asking else due[0]])
+        for job in self._agenda.take(now):
+            if self.world.clock() - now > _LONGEST_TURN:
+                self._agenda.put(job, now)
+            else:
+                self._tick(self.watchers[job], now)
+        due = [self._agenda.next(), None if self.poller.is_asking else self._next_poll]
+        later = min((at for at in due if at is not None), default=now + LOOK_EVERY)
         return max(0.0, later - self.world.clock())
 
     def take(self, answers: Answers, now: float) -> None:
@@ -76,12 +98,20 @@ class Loop:
         self._cost = 0.0 if silent else answers.cost
         for job, answer in answers.jobs.items():
             if job in self.watchers:
-                watcher = self.watchers[job]
-                self._safely(watcher, partial(watcher.see, answer, now))
-                self._ticks.pop(job, None)
-                if watcher.results is not None:
-                    self.waker.watch(watcher.results.folders)
+                self._see(self.watchers[job], answer, now)
         self._next_poll = now + self._interval(now)
+
+    def _see(self, watcher: Watcher, answer: Answer, now: float) -> None:
+        """A job with news is looked at at once; the others when they are due."""
+        before = watcher.life
+        try:
+            watcher.see(answer, now)
+        except StoreError as error:
+            self._fails(watcher.job, error)
+        if watcher.life.changed != before.changed or watcher.life.phase is not before.phase:
+            self._agenda.put(watcher.job, now)
+        if watcher.results is not None:
+            self.waker.watch(watcher.results.places)
 
     def _interval(self, now: float) -> float:
         paces = [watcher.pace(now) for watcher in self.watchers.values() if not watcher.is_over]
@@ -89,31 +119,22 @@ class Loop:
         each = (interval(replace(pace, failures=self._failures, cost=self._cost), chance) for pace in paces)
         return min(each, default=LONGEST)
 
-    def _tick(self, watcher: Watcher, now: float, changed: frozenset[str]) -> float:
-        due = self._ticks.get(watcher.job)
-        woken = changed and watcher.results is not None and not changed.isdisjoint(watcher.results.folders)
-        if due is not None and 0 < due - now <= LONGEST and not woken:
-            return due
-        self._ticks[watcher.job] = now + LOOK_EVERY
-        self._safely(
-            watcher,
-            lambda: self._ticks.update(
-                {watcher.job: watcher.tick(now, self._about(now), partial(self._count, watcher))}
-            ),
-        )
-        return self._ticks[watcher.job]
-
-    def _safely(self, watcher: Watcher, do: Callable[[], None]) -> None:
-        """A store that fails is told once; watching goes on, and nothing is ended without it."""
+    def _tick(self, watcher: Watcher, now: float) -> None:
+        if watcher.is_over:
+            return
+        again = now + LOOK_EVERY
         try:
-            do()
+            again = watcher.tick(now, self._about(now), partial(self._count, watcher))
             self._told.discard(watcher.job)
         except StoreError as error:
-            if watcher.job not in self._told:
-                self._told.add(watcher.job)
-                self.world.tell(
-                    Event(self.world.clock(), "store", str(watcher.job), f"cannot be written down: {error}")
-                )
+            self._fails(watcher.job, error)
+        self._agenda.put(watcher.job, again)
+
+    def _fails(self, job: JobId, error: StoreError) -> None:
+        """A store that fails is told once; watching goes on, and nothing is ended without it."""
+        if job not in self._told:
+            self._told.add(job)
+            self.world.tell(Event(self.world.clock(), "store", str(job), f"cannot be written down: {error}"))
 
     def _about(self, now: float) -> Site:
         """How many jobs stall, and what was cancelled of late."""

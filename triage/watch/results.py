@@ -12,9 +12,10 @@ from triage.core.jobs.attempt import Attempt
 from triage.core.jobs.expression import fields_of
 from triage.core.jobs.ownership import Claim, Foreign, Own, owner
 from triage.core.values import dataclass
-from triage.files.artifacts import Observer, expand
+from triage.files.artifacts import TRACKER, Observer, expand
 from triage.files.canary import Canary, sing
 from triage.files.handshake import is_of, marked_attempts, marker_above
+from triage.files.marks import Mark
 from triage.schedulers.interface import Details
 from triage.watch.options import Options
 
@@ -75,11 +76,16 @@ class Results:
         )  # fmt: skip
 
     @property
-    def folders(self) -> list[str]:
-        """Where an event would tell of a new result."""
+    def places(self) -> list[str]:
+        """Paths at which an event would tell of a new result."""
         return [
-            t.path if t.kind is Kind.CHECKPOINT else os.path.dirname(t.path) for t in self._observer.targets
+            os.path.join(target.path, TRACKER) if target.kind is Kind.CHECKPOINT else target.path
+            for target in self._observer.targets
         ]
+
+    def marks(self) -> tuple[dict[str, Mark], dict[str, Mark]] | None:
+        """What local results and others show as long as nobody writes them; `None` where that is not enough to know."""
+        return self._observer.marks() if self.options.artifacts else ({}, {})
 
     def is_news(self, what: str) -> bool:
         """Once for each attempt: a result that is rewritten all the time is no news each time."""

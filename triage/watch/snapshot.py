@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from triage.core.jobs.state import Phase
 from triage.core.values import dataclass
 from triage.watch.reasons import time_left
 from triage.watch.watcher import Watcher
@@ -24,7 +25,7 @@ class Snapshot:
     """How many jobs ended how, since the daemon started."""
 
 
-def job_json(watcher: Watcher) -> dict[str, Any]:
+def job_json(watcher: Watcher, at: float) -> dict[str, Any]:
     """One job, as `/jobs/ID` shows it."""
     status, details, logs = watcher.life.status, watcher.details, watcher.logs
     progress = logs.progress if logs is not None else None
@@ -40,7 +41,9 @@ def job_json(watcher: Watcher) -> dict[str, Any]:
         "iteration": progress.iteration if progress is not None else None,
         "train_iters": progress.total if progress is not None else None,
         "seconds_left": time_left(logs.curve) if logs is not None else None,
-        "quiet_seconds": watcher.quiet.seconds,
+        "quiet_seconds": watcher.quiet.after(
+            at, alive=False, counts=watcher.life.phase is Phase.ACTIVE
+        ).seconds,
         "artifact": watcher.open.why if watcher.open is not None else None,
         "failure": verdict.summary if verdict is not None and verdict.failed else None,
         "category": verdict.category if verdict is not None and verdict.failed else None,
@@ -52,5 +55,5 @@ def snapshot(watchers: Iterable[Watcher], at: float, calls: int, ended: dict[str
     found = list(watchers)
     silent = bool(found) and all(watcher.life.silent is not None for watcher in found)
     return Snapshot(
-        at, {str(watcher.job): job_json(watcher) for watcher in found}, calls, silent, dict(ended)
+        at, {str(watcher.job): job_json(watcher, at) for watcher in found}, calls, silent, dict(ended)
     )

@@ -29,6 +29,7 @@ from triage.watch.logs import JobLogs
 from triage.watch.options import Options, options_of
 from triage.watch.poller import Answer, Question
 from triage.watch.reasons import Quietness, Site, for_failure, for_hang, for_result, planned_end, time_left
+from triage.watch.rest import CLOSE_LOOK, Rest
 from triage.watch.results import Open, Proven, Results
 from triage.watch.storage import Storage
 from triage.watch.words import (
@@ -47,11 +48,6 @@ _WORKS_AGAIN = 2
 _DRAINED = 5.0
 """Seconds without a new byte after which a log of an ended job is taken to be whole, with `--drain`."""
 _THERE = "there"
-_MANY = 50
-_AT_REST = 120.0
-LOOK_AT_REST = 5.0
-LOOK_EVERY = 1.0
-"""Seconds between two looks at logs and results."""
 
 
 @dataclass(slots=True)
@@ -80,8 +76,7 @@ class Watcher:
     _told_failure: str = ""
     _told_stall: bool = False
     _proven: Proven | None = None
-    _grew: float = float("-inf")
-    """When its logs last grew."""
+    _rest: Rest = field(default_factory=Rest)
     _draining: float | None = None
     """Since when the ended job's logs have been silent."""
     _storage: Storage = field(default_factory=Storage)
@@ -112,6 +107,8 @@ class Watcher:
         if answer.details is not None:
             self._learn(answer.details, now)
         self.life, news = follow(self.life, answer.status, now)
+        if news:
+            self._rest.end()
         for happening in news:
             self._tell_happening(happening, before, answer, now)
         if self.life.over is not None:
@@ -122,7 +119,7 @@ class Watcher:
 
     def tick(self, now: float, site: Site, site_now: Callable[[], Site]) -> float:
         """Looks at logs and results, and acts; returns when it wants to look again. `site_now` counts anew."""
-        again = now + self._pause(now, site)
+        again = self._rest.next_look(now, self.logs, site.watched)
         if self._draining is not None and not self.is_over and self.logs is not None:
             if self.logs.look(now) or self.logs.grew:
                 self._draining = now
@@ -131,11 +128,20 @@ class Watcher:
             return again
         if self.is_over or self.logs is None or self.life.phase in (Phase.WAITING, Phase.UNKNOWN):
             return again
+        if self._rest.holds(now, self.logs):
+            return again
         found = self._look(now)
-        if found is not None:
-            again = min(again, found)
         self._act(now, site, site_now)
-        return again
+        self._rest.begin(now, 0.0 if found is not None else self._patience(), self.logs, self.results)
+        return again if found is None else min(again, found)
+
+    def _patience(self) -> float:
+        """Seconds in which time alone brings no news: none where an end is near or begun, or silence is long already."""
+        ends = self._proven or self._failed or self.options.min_age or self.life.phase is not Phase.ACTIVE
+        if ends or (self.early is not None and self.early.is_under_way):
+            return 0.0
+        limit = self.options.stall_after
+        return CLOSE_LOOK * (1 + self.world.chance()) / 2 if limit is None else limit - self.quiet.seconds
 
     def _look(self, now: float) -> float | None:
         """At logs and results; returns when a second look at the results is due."""
@@ -145,13 +151,6 @@ class Watcher:
         self._tell_logs(now)
         self._count_silence(now, alive)
         return self._look_at_results(now)
-
-    def _pause(self, now: float, site: Site) -> float:
-        """Of many jobs, those that have written nothing for some time are looked at less often."""
-        if self.logs is not None and self.logs.grew:
-            self._grew = now
-        at_rest = site.watched >= _MANY and not 0 <= now - self._grew < _AT_REST
-        return LOOK_AT_REST if at_rest else LOOK_EVERY
 
     def _count_silence(self, now: float, alive: bool) -> None:
         """Silence says something only while the job runs and its logs could be written."""
@@ -191,7 +190,8 @@ class Watcher:
             raw = details.raw if details.raw is not None else self.job.number
             ids = list(dict.fromkeys((self.job.local, str(raw))))
             paths = log_paths(details.output, details.error, ids, self.options.logs)
-            self.logs = JobLogs(self.job.local, paths, details.output, self.world.analysis, now)
+            began, world = min(now, details.sighting.started or now), self.world
+            self.logs = JobLogs(self.job.local, paths, details.output, world.analysis, began, world.folders)
 
     def _as_submitted(self, details: Details) -> None:
         """A result that the job's submit named is waited for, unless one is named now; no other watcher's ever is."""

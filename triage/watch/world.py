@@ -9,6 +9,7 @@ from dataclasses import field
 
 from triage.core.analysis import Analysis
 from triage.core.values import dataclass
+from triage.files.folders import Folders
 from triage.schedulers.interface import Scheduler
 from triage.store.database import Database
 from triage.watch.events import Tell
@@ -32,3 +33,5 @@ class World:
     holder: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}")
     """Who this watcher is, for the leases."""
     is_alive: Callable[[int], bool] = lambda pid: os.path.exists(f"/proc/{pid}")
+    folders: Folders = field(default_factory=Folders)
+    """Those of all logs."""

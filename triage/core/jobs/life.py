@@ -7,12 +7,11 @@ ever tells it, it stays UNKNOWN.
 from __future__ import annotations
 
 import enum
-from dataclasses import replace
 
 from triage.core.jobs.attempt import Attempt, Succession, attempt_of, succession
 from triage.core.jobs.state import Phase
 from triage.core.jobs.witness import JobStatus
-from triage.core.values import dataclass
+from triage.core.values import dataclass, replace
 
 PATIENCE = 90.0
 """Seconds that accounting gets to tell the end of a job that the controller no longer knows."""
@@ -51,7 +50,7 @@ class Life:
     requeues: int = 0
     """Seen by this watcher."""
     changed: float = 0.0
-    """When its state last changed."""
+    """When its state last changed; of a job that ran already when it was found, its start."""
     missing: float | None = None
     """Since when nobody knows it."""
     silent: float | None = None
@@ -72,10 +71,12 @@ def follow(life: Life, status: JobStatus, now: float) -> tuple[Life, tuple[Happe
             return replace(life, silent=now), (Happening.SILENT,)
         return life, ()
     news = [Happening.BACK] if life.silent is not None else []
-    life = replace(life, silent=None)
+    if life.silent is not None:
+        life = replace(life, silent=None)
     if status.phase is Phase.UNKNOWN:
         return _unknown(life, now, news)
-    life = replace(life, missing=None)
+    if life.missing is not None:
+        life = replace(life, missing=None)
     if status.phase is Phase.ENDED and status.released:
         happened = _changes(life, status)
         over = Happening.REUSED if Happening.REUSED in happened else Happening.ENDED
@@ -89,6 +90,8 @@ def follow(life: Life, status: JobStatus, now: float) -> tuple[Life, tuple[Happe
         news.append(Happening.STARTED)
     requeues = life.requeues + (Happening.REQUEUED in news)
     changed = now if news else life.changed
+    if Happening.FOUND in news and status.started is not None:
+        changed = min(now, status.started)
     return replace(
         life, status=status, attempt=attempt or life.attempt, requeues=requeues, changed=changed
     ), tuple(news)
