@@ -53,6 +53,42 @@ def test_silence_is_a_hang_beyond_five_minutes_and_beyond_ten_gaps(
         assert any(f"no progress for {silence} s" in reason for reason in found.reasons)
 
 
+@pytest.mark.parametrize(
+    ("why", "rule"),
+    [
+        ("TIME LIMIT", "timeout/time-limit"),
+        ("PREEMPTION", "preempted/preemption"),
+        ("NODE FAILURE", "hardware/node-failure"),
+        ("JOB REQUEUE", "preempted/requeue"),
+        ("", "cancelled/scancel"),
+    ],
+)
+def test_what_slurm_says_of_a_job_and_again_of_its_steps_is_one_event(why: str, rule: str) -> None:
+    lines = [cancelled(495, why, "JOB 1234"), cancelled(495, why), cancelled(496, why, "STEP 1234.batch")]
+    for told in (lines, lines[::-1]):
+        found = run(steps(1, 50, 0, 10), *map(prefixed, ("", "0: ", "0: "), told))
+        assert found.root is not None
+        assert (found.rule, found.root.rank) == (rule, None)
+        assert rule not in [row.rule for row in (*found.downstream, *found.unexplained)]
+        assert not any("could be the root" in reason for reason in found.reasons)
+
+
+def test_a_steps_own_time_limit_is_another_event_than_that_of_the_job() -> None:
+    found = run(
+        steps(1, 50, 0, 10),
+        cancelled(495, "TIME LIMIT", "STEP 1234.0"),
+        steps(51, 99, 500, 10),
+        cancelled(1000, "TIME LIMIT", "JOB 1234"),
+    )
+    assert [row.rule for row in found.downstream] == ["timeout/time-limit"]
+
+
+def test_silence_before_the_first_step_is_told_with_the_place_that_there_is() -> None:
+    found = run(stamped(0), cancelled(3600, "TIME LIMIT"))
+    assert found.category == "hang"
+    assert "no progress for 3600 s before the kill (slurm-1234.out:2)" in found.reasons
+
+
 def test_a_time_limit_after_the_end_of_training_is_a_hang_at_exit() -> None:
     found = run(steps(1, 20), DONE, cancelled(1200, "TIME LIMIT"))
     assert (found.category, found.rule, found.ended) == ("hang", "hang/at-exit", True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from triage.core.cause.keeper import Kept
-from triage.core.events.model import Facts, Mark, Progress, Trace
+from triage.core.events.model import Event, Facts, Mark, Message, Progress, Trace
 from triage.core.logs.source import Source
 from triage.core.rules.model import Role
 from triage.core.values import dataclass
@@ -94,10 +94,15 @@ def _ended_and_begun_again(kept: Sequence[Kept]) -> list[tuple[int, int]]:
             found.append((here[0], before[2]))
             told = None
         decided = k.deciding
-        if decided is not None and decided.rule.scheduler:
+        if decided is not None and decided.rule.scheduler and not _of_a_step(k.event):
             told = here
         before = here
     return found
+
+
+def _of_a_step(event: Event) -> bool:
+    """Slurm ends one step, and the job's script may go on: the lines behind it are no other start."""
+    return isinstance(event, Message) and "*** STEP " in event.text
 
 
 def _border(mark: Mark) -> int:

@@ -8,7 +8,7 @@ from triage.core.cause.attempts import Attempt
 from triage.core.cause.build import build_verdict
 from triage.core.cause.clock import Bounds, Clock
 from triage.core.cause.facts import merge_facts
-from triage.core.cause.incident import Occurrence, group
+from triage.core.cause.incident import Occurrence, group, is_statement
 from triage.core.cause.joblog import JobLog, ResolvedExit, SeenCollective
 from triage.core.cause.jobs import Fed
 from triage.core.cause.keeper import Kept
@@ -181,6 +181,8 @@ def _occurrences(
             where = world.spawned(sources[event.span.source], event.span.source, event.tags, spawned)
         if (said := _rank_in_chain(event, match.link)) is not None:
             where = Where(said, None, world.host_of.get(said) or where.node, "tag")
+        if isinstance(event, Message) and is_statement(match.rule, event.text):
+            where = Where(node=where.node)  # the label is that of the task through which the line came
         bounds = clock.bounds(event.when)
         if isinstance(event, Exit):
             bounds = Bounds(bounds.lo, bounds.hi) if event.time is None else _exit_bounds(clock, event)

@@ -14,6 +14,7 @@ from triage.core.rules.model import Role, Rule
 from triage.core.rules.texts import of_exit
 from triage.core.values import dataclass
 
+_ENDED = lazy(r"\*\*\* (?:JOB|STEP) [\d.+\w]{1,50} ON ")
 _VARYING = lazy(r"0x[0-9a-fA-F]+|\b[0-9a-f]{8,}\b|\d+")
 
 
@@ -99,9 +100,17 @@ def surely_before(a: Occurrence, b: Occurrence) -> bool:
     return a.bounds.before(b.bounds, 0.0 if one_clock else SKEW)
 
 
+def is_statement(rule: Rule, text: str) -> bool:
+    """Whether Slurm says that it ends a job or a step of it (src/slurmd/slurmstepd/req.c)."""
+    return rule.scheduler and "*** " in text and _ENDED.search(text) is not None
+
+
 def fingerprint(occurrence: Occurrence) -> str:
-    """Equal for the same failure on other ranks: rule, exception, innermost frame and the message without numbers."""
+    """Equal for the same failure on other ranks: rule, exception, innermost frame and the message without numbers; of
+    what Slurm says about a job and again about its steps, the rule."""
     parts = [occurrence.rule.id]
+    if is_statement(occurrence.rule, occurrence.text):
+        return "|".join((*parts, "job"))
     if isinstance(occurrence.event, Exit):
         return "|".join((*parts, str(occurrence.event.exitcode), str(occurrence.event.signal)))
     if link := occurrence.exception:
@@ -132,8 +141,22 @@ def group(occurrences: Iterable[Occurrence]) -> list[Incident]:
     by_print: dict[str, list[Occurrence]] = defaultdict(list)
     for occurrence in occurrences:
         by_print[fingerprint(occurrence)].append(occurrence)
-    found = [Incident(name, members[0].rule, _in_time(members)) for name, members in by_print.items()]
+    found = []
+    for name, members in by_print.items():
+        said = _statements(members) if members[0].rule.scheduler else [members]
+        found += [Incident(name, members[0].rule, _in_time(one)) for one in said]
     return sorted(found, key=lambda i: (_order(i.first)[:3], i.fingerprint))
+
+
+def _statements(members: list[Occurrence]) -> list[list[Occurrence]]:
+    """What the scheduler says at one time about a job and its steps is one event; a step has its own time limit."""
+    said: list[list[Occurrence]] = []
+    for o in sorted(members, key=lambda o: (o.bounds.guess, o.place)):
+        if said and not said[-1][-1].bounds.before(o.bounds):
+            said[-1].append(o)
+        else:
+            said.append([o])
+    return said
 
 
 def _in_time(members: list[Occurrence]) -> tuple[Occurrence, ...]:

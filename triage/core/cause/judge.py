@@ -185,7 +185,8 @@ def _killed(job: JobLog, selection: Selection, root: Incident) -> Outcome:
         category, rule_id = "hang", "hang/no-progress"
         last = timeline.last
         places = ((last.progress.span.source, last.progress.span.first), o.place) if last else (o.place,)
-        reason = Reason(f"no progress for {silent:.0f} s before the kill ({{0}}, {{1}})", places)
+        shown = ", ".join(f"{{{n}}}" for n in range(len(places)))
+        reason = Reason(f"no progress for {silent:.0f} s before the kill ({shown})", places)
     rule = job.ruleset.get(rule_id) or root.rule
     blame = None
     if category == "hang":
