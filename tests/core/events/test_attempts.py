@@ -1,4 +1,4 @@
-"""Marks of a new attempt: announced, or seen because a program starts twice."""
+"""Marks of a new attempt: announced, and the beginnings of a program."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def test_one_requeue_is_announced_by_job_and_step() -> None:
     assert len(marks(line.format("JOB 7"), *["x"] * 100, line.format("JOB 7"))) == 2
 
 
-def test_a_preemption_marks_only_when_the_program_starts_again() -> None:
-    assert marks(WORLD, PREEMPTED) == []
-    assert marks(WORLD, PREEMPTED, "x", WORLD, DUMP) == [("requeue", None, 3)]
-
-
-def test_a_second_start_counts_once_though_it_prints_two_beginnings() -> None:
-    assert marks(WORLD, DUMP, END) == []
-    assert marks(WORLD, DUMP, END, "x", WORLD, DUMP, END) == [("start", None, 4)]
+def test_beginnings_and_a_preemption_are_told_each_time() -> None:
+    found = marks(WORLD, DUMP, END, PREEMPTED, "x", WORLD)
+    assert [(kind, line) for kind, _, line in found] == [
+        ("begin", 0),
+        ("begin", 1),
+        ("preempted", 3),
+        ("begin", 5),
+    ]
 
 
 @pytest.mark.parametrize(

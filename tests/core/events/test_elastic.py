@@ -80,11 +80,18 @@ def test_summary_names_root_cause_and_victims_with_their_own_time() -> None:
         (6, 2, 70903, -9, 9, True, False),
     ]
     assert got[1].host == "gpu2"
+    assert got[1].binary == "train.py"
     assert got[1].reason == "Signal 9 (SIGKILL) received by PID 70903"
     assert got[1].time is not None
     assert (got[1].time.text, got[1].time.resolution) == ("2026-12-01_10:03:07", 1.0)
     assert got[1].time.seconds == 1796119387.0
     assert not any("rank" in text or "Cause" in text for text in rest)
+
+
+def test_each_summary_names_its_own_program() -> None:
+    got, rest = exits(MODERN + "\n" + MODERN.replace("train.py", "eval.py"))
+    assert [e.binary for e in got] == ["train.py", "train.py", "eval.py", "eval.py"]
+    assert {"train.py FAILED", "eval.py FAILED"} <= set(rest)
 
 
 def test_style_of_torch_1_9() -> None:

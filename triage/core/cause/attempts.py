@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from triage.core.cause.borders import borders
 from triage.core.cause.keeper import Kept
-from triage.core.events.model import Event, Facts, Mark, Message, Progress, Trace
+from triage.core.events.model import Facts, Progress
 from triage.core.logs.source import Source
 from triage.core.rules.model import Role
 from triage.core.values import dataclass
@@ -32,14 +33,8 @@ class Attempt:
 
 
 def split_attempts(sources: Sequence[Source], kept: Sequence[Kept]) -> list[Attempt]:
-    """The events of each attempt. A path's own number counts; else the marks before an event in its source."""
-    marks: dict[int, list[int]] = defaultdict(list)
-    for k in kept:
-        if isinstance(k.event, Mark):
-            marks[k.event.span.source].append(_border(k.event))
-    for source, offset in _ended_and_begun_again(kept):
-        marks[source].append(offset)
-    starts = {source: _counted(kept, source, offsets) for source, offsets in marks.items()}
+    """The events of each attempt. A path's own number counts; else the borders before an event in its source."""
+    starts = borders(kept)
     by_path = sorted({s.attempt for s in sources if s.attempt is not None})
     place = {number: i for i, number in enumerate(by_path)}
     total = max([len(by_path), *(len(s) + 1 for s in starts.values()), 1])
@@ -67,49 +62,6 @@ def _trained(kept: Sequence[Kept], told: Collection[int]) -> bool:
     )
 
 
-GRACE = 600.0
-"""Seconds for which a job may go on writing after the scheduler has ended it."""
-QUIET = 90.0
-"""Seconds without a line after the scheduler ended a job, behind which whatever comes is another start: what the job
-still has to say in its grace period it says at once."""
-
-
-def _ended_and_begun_again(kept: Sequence[Kept]) -> list[tuple[int, int]]:
-    """(source, offset) behind each end that the scheduler told and after which the same file went on much later."""
-    found: list[tuple[int, int]] = []
-    told = before = None
-    for k in kept:
-        at = k.event.when.at
-        if at is None or at.seconds is None or at.utc or not at.has_year:
-            continue
-        here = (k.event.span.source, at.seconds, k.event.span.last)
-        quiet = before is not None and here[1] - before[1] >= QUIET
-        if (
-            quiet
-            and told is not None
-            and before is not None
-            and told[0] == here[0]
-            and before[1] - told[1] <= GRACE
-        ):
-            found.append((here[0], before[2]))
-            told = None
-        decided = k.deciding
-        if decided is not None and decided.rule.scheduler and not _of_a_step(k.event):
-            told = here
-        before = here
-    return found
-
-
-def _of_a_step(event: Event) -> bool:
-    """Slurm ends one step, and the job's script may go on: the lines behind it are no other start."""
-    return isinstance(event, Message) and "*** STEP " in event.text
-
-
-def _border(mark: Mark) -> int:
-    """A requeue's own line still belongs to the attempt that it ends."""
-    return mark.span.last if mark.kind == "requeue" else mark.span.first
-
-
 def _is_empty(kept: Sequence[Kept]) -> bool:
     """Nothing but the end of the attempt before: a requeued job that did not start again."""
     return not any(
@@ -117,27 +69,6 @@ def _is_empty(kept: Sequence[Kept]) -> bool:
         or (k.deciding is not None and k.deciding.rule.role is Role.ROOT)
         for k in kept
     )
-
-
-def _counted(kept: Sequence[Kept], source: int, offsets: list[int]) -> list[int]:
-    """The marks that begin an attempt: several with nothing but marks and exits between them are one."""
-    content = sorted(
-        k.event.span.first
-        for k in kept
-        if k.event.span.source == source and isinstance(k.event, Trace | Progress)
-    )
-    told = min(
-        (k.event.span.first for k in kept if k.event.span.source == source and k.deciding), default=None
-    )
-    counted: list[int] = []
-    last = -1
-    for offset in sorted(offsets):
-        if bisect_right(content, offset) > bisect_right(content, last) or (
-            not counted and told is not None and told < offset
-        ):
-            counted.append(offset)
-            last = offset
-    return counted
 
 
 def _may_leave(before: str, last: str) -> bool:

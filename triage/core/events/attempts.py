@@ -1,4 +1,4 @@
-"""Marks of a new attempt inside one stream: torchrun's restarts, Slurm's requeues, a second start.
+"""Marks of a new attempt inside one stream: torchrun's restarts, Slurm's requeues, and each beginning of a program.
 
 Run it before the other readers: it looks at the lines that begin a run (`using world size`, an argument dump)
 and leaves them to their own reader. Formats: torch/distributed/elastic/agent/server/api.py (`_invoke_run`,
@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Sequence
-from dataclasses import field
 
 from triage.core.events.model import Event, Mark
 from triage.core.events.place import place
 from triage.core.lazy import lazy
 from triage.core.logs.record import Record
-from triage.core.values import dataclass
 
 _LIMIT = 2048
 _LEFT = lazy(r"Worker group \w{1,20}\. (\d{1,9})/(\d{1,9}) attempts left;\s+will restart worker group")
@@ -47,23 +45,13 @@ WORDS = (
 """One of these stands in every line that is read."""
 
 
-@dataclass(slots=True)
-class _State:
-    started: set[str] = field(default_factory=set)
-    """Beginnings seen in the present attempt; one that comes again begins another."""
-    preempted: bool = False
-    """Slurm ended the job and may start it again."""
-    requeued: int = -_SAME_REQUEUE
-    """Number of the record that last announced a requeue."""
-
-
 def extract_marks(
     stream: Sequence[Record], source: int, worth: Container[int] | None = None
 ) -> tuple[list[Event], list[Record]]:
     """Marks in order; only lines that announce nothing but an attempt's number are consumed."""
     events: list[Event] = []
     rest: list[Record] = []
-    state = _State()
+    requeued = -_SAME_REQUEUE
     for number, record in enumerate(stream):
         if worth is not None and record.offset not in worth:
             rest.append(record)
@@ -72,36 +60,35 @@ def extract_marks(
         if not any(word in text for word in WORDS):
             rest.append(record)
             continue
-        mark, consumed = _read(record, number, source, state)
-        if mark is not None:
+        mark, consumed = _read(record, source)
+        again = mark is not None and mark.kind == "requeue" and mark.number is None
+        if mark is not None and not (again and number - requeued < _SAME_REQUEUE):
             events.append(mark)
+        if again:
+            requeued = number
         if not consumed:
             rest.append(record)
     return events, rest
 
 
-def _read(record: Record, index: int, source: int, state: _State) -> tuple[Mark | None, bool]:
+def _read(record: Record, source: int) -> tuple[Mark | None, bool]:
     """The mark of a line, and whether the line is nothing else."""
     text = record.text[:_LIMIT]
 
-    def mark(kind: str, number: int | None) -> Mark:
-        state.started.clear()
-        state.preempted = False
-        return Mark(*place(source, record), kind=kind, number=number)
+    def mark(kind: str, number: int | None = None, what: str = "") -> Mark:
+        return Mark(*place(source, record), kind=kind, number=number, what=what)
 
     if (match := _LEFT.search(text)) is not None:
         return mark("restart", int(match[2]) - int(match[1]) + 1), True
     if _RESTART.search(text):
-        return mark("restart", None), True
+        return mark("restart"), True
     if (match := _COUNT.match(text)) is not None:
         number = int(match[1])
         return (mark("restart", number) if number else None), True
     if _REQUEUED.search(text):
-        again, state.requeued = index - state.requeued < _SAME_REQUEUE, index
-        return (None if again else mark("requeue", None)), False
+        return mark("requeue"), False
     if _PREEMPTED.search(text):
-        state.preempted = True
-        return None, False
+        return mark("preempted"), False
     if (match := _SLURM_COUNT.search(text)) is not None:
         number = int(match[1])
         return (mark("requeue", number) if number else None), False
@@ -109,17 +96,5 @@ def _read(record: Record, index: int, source: int, state: _State) -> tuple[Mark 
         return mark("start", int(match[1])), True
     for name, pattern in _STARTS:
         if pattern.search(text):
-            return _start(record, name, source, state), False
+            return mark("begin", what=name), False
     return None, False
-
-
-def _start(record: Record, name: str, source: int, state: _State) -> Mark | None:
-    """A beginning: of another attempt if this one already had it or was preempted."""
-    preempted, again = state.preempted, name in state.started
-    if preempted or again:
-        state.started.clear()
-        state.preempted = False
-    state.started.add(name)
-    if not preempted and not again:
-        return None
-    return Mark(*place(source, record), kind="requeue" if preempted else "start", number=None)

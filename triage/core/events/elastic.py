@@ -20,6 +20,7 @@ from triage.core.values import dataclass
 _RULE = lazy(r"\s*([=*-])\1{19,}\s*")
 _OTHERS = lazy(r"\s*(?:Other )?Failures:\s*")
 _ROOT = lazy(r"\s*Root Cause(?: \(first observed failure\))?:\s*")
+_PROGRAM = lazy(r"\s*(\S.{0,200}?) FAILED\s*")
 _NONE = lazy(r"\s*<NO_OTHER_FAILURES>\s*")
 _ENTRY = lazy(r"\s*\[\d{1,6}\]:\s*")
 _FIELDS = (
@@ -45,7 +46,7 @@ _FORCED = lazy(
 
 
 WORDS = (
-    "Failures:", "Root Cause", "exitcode", "(local_rank: ", "Child process", "closing signal", "forcefully exiting",
+    " FAILED", "Failures:", "Root Cause", "exitcode", "(local_rank: ", "Child process", "closing signal", "forcefully exiting",
 )  # fmt: skip
 """One of these stands in every line that is read outside of a block, but for the time with which an entry begins."""
 
@@ -99,6 +100,8 @@ class _Reader:
     root: bool = False
     in_traceback: bool = False
     foreign: int = 0
+    program: str = ""
+    """The summary's heading: what failed."""
     entry: _Entry | None = None
 
     def goes_on(self, record: Record) -> bool:
@@ -114,6 +117,9 @@ class _Reader:
             return True
         if self._field_line(record):
             return not self.in_traceback
+        if "FAILED" in text and not self.in_traceback and (match := _PROGRAM.fullmatch(text)):
+            self.program = match[1]
+            return False
         if self.in_block and not self.in_traceback:
             self.foreign += 1
             if self.foreign > _FOREIGN_LIMIT:
@@ -125,7 +131,7 @@ class _Reader:
         entry, self.entry = self.entry, None
         self.in_traceback = False
         if entry is not None and entry.values:
-            self.events.extend(_exits(entry, self.source))
+            self.events.extend(_exits(entry, self.source, self.program))
 
     def _close(self) -> None:
         self.flush()
@@ -221,13 +227,13 @@ def _integer(text: str | None) -> int | None:
     return None if text is None else int(text)
 
 
-def _exits(entry: _Entry, source: int) -> list[Event]:
+def _exits(entry: _Entry, source: int, program: str) -> list[Event]:
     """The exits of one entry. Of woven entries only what is the same in all goes beside each rank or pid."""
     width = max(len(values) for values in entry.values.values())
-    return [_exit(entry, source, index, width) for index in range(width)]
+    return [_exit(entry, source, program, index, width) for index in range(width)]
 
 
-def _exit(entry: _Entry, source: int, index: int, width: int) -> Exit:
+def _exit(entry: _Entry, source: int, program: str, index: int, width: int) -> Exit:
     def value(name: str) -> str | None:
         values = entry.values.get(name, [])
         if len(values) != width:
@@ -252,6 +258,7 @@ def _exit(entry: _Entry, source: int, index: int, width: int) -> Exit:
         first=entry.root,
         victim=exitcode == -15,
         reason=text.strip('" ') if known else "",
+        binary=program,
     )
 
 

@@ -160,6 +160,7 @@ class Exit(Event):
     reason: str = ""
     """`Out Of Memory`, `Terminated`, `Segmentation fault`, or the summary's traceback text."""
     binary: str = ""
+    """What ran: the executable, or the program that the summary's heading names."""
     attempt: int | None = None
 
 
@@ -213,10 +214,13 @@ class Words(Event):
 
 @dataclass(frozen=True, slots=True)
 class Mark(Event):
-    """Here another attempt of the same job begins."""
+    """Here an attempt of the job begins, or may begin."""
 
     kind: str = ""
-    """`restart` (torchrun restarts its workers), `requeue` (Slurm starts the job again), `start` (a program
-    that already started in this stream starts again)."""
+    """`restart` (torchrun restarts its workers), `requeue` (Slurm starts the job again), `start` (a header counts
+    it), `begin` (a program prints what it prints once, when it starts), `preempted` (Slurm ended the job and may start
+    it again)."""
+    what: str = ""
+    """Which beginning: `world`, `dump` or `torchrun`."""
     number: int | None = None
     """The attempt's number as printed: torchrun's restart count, Slurm's restart count, a header's number."""
