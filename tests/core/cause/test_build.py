@@ -169,6 +169,15 @@ def test_a_shared_file_proves_no_rank_missing() -> None:
     assert found.scanned.ranks_missing == ""
 
 
+def test_of_one_ranks_file_that_is_all_there_is_the_other_ranks_are_missing() -> None:
+    world = "using world size: 8, data-parallel size: 8"
+    alone = verdict(log("rank_3.log", world, tagged(3, oom(3))))
+    assert (alone.scanned.ranks_missing, alone.confidence) == ("0-2,4-7", "medium")
+    assert "confidence is medium: ranks without a line may hide the cause" in alone.reasons
+    assert verdict(log("rank_3.log", tagged(3, oom(3)))).scanned.ranks_missing == ""
+    assert verdict(log("rank_3.log", tagged(3, oom(3))), log("t.log", world)).scanned.ranks_missing == ""
+
+
 def test_the_chain_of_a_woven_or_labelled_stream_is_not_torn() -> None:
     woven = "\n".join(
         f"{n}: {line}" for line in trace("KeyError: 'tokens'").splitlines() for n in (0, 1)

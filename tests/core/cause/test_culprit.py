@@ -106,3 +106,15 @@ def test_a_rank_with_a_timeout_of_its_own_waited_elsewhere_and_is_not_missing() 
         assert not any("it stopped first" in step for step in each.next_steps)
     assert (bare.confidence, named.confidence) == ("medium", "high")
     assert any("whether these belong to one process group" in reason for reason in bare.reasons)
+
+
+def test_a_rank_that_timed_out_at_a_lower_number_of_the_same_operation_fell_behind() -> None:
+    found = verdict(
+        log("t.log", WORLD.data.decode(), *(watchdog(r, 700, 5 if r == 2 else 7) for r in range(4)))
+    )
+    assert found.root is not None
+    assert found.root.rank == 2
+    assert found.summary.startswith(
+        "rank 2 fell behind: ranks 0-1,3 waited for rank 2, which was behind them"
+    )
+    assert not any("it stopped first" in step for step in found.next_steps)

@@ -326,10 +326,12 @@ def _place(event: Exit) -> tuple[int, int]:
 
 
 def _missing_ranks(job: JobLog) -> frozenset[int]:
-    """Ranks of the known world without a line; none where ranks share files, in which a line may be anybody's."""
+    """Ranks of the known world without a line; none where ranks share files, in which a line may be anybody's: of one
+    rank's file alone nothing tells that the others have theirs, unless it is all there is."""
     size = job.world.size
     own_files = {s.rank for s in job.sources if s.rank is not None}
-    if not size or size > 1 << 20 or len(own_files) < 2:
+    alone = all(s.rank is not None for s in job.sources if s.kind == "log")
+    if not size or size > 1 << 20 or len(own_files) < (1 if alone else 2):
         return frozenset()
     return frozenset(range(size)) - job.ranks_seen
 

@@ -52,7 +52,7 @@ def culprit_of(job: JobLog, symptoms: Sequence[Incident]) -> Blame:
         "inferred" if rank is not None or node is not None else "none",
         found.confident,
         tuple(Reason(t) for t in texts),
-        found.how == "other-collective",
+        found.how,
     )
 
 

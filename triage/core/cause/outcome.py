@@ -23,8 +23,8 @@ class Blame:
     attribution: str = "none"
     confident: bool = False
     reasons: tuple[Reason, ...] = ()
-    waited: bool = False
-    """It is not missing: it waited too, in another collective."""
+    how: str = "absent"
+    """As a `Culprit` says: one that is `behind` or in an `other-collective` is not missing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,9 @@ def collective(job: JobLog, selection: Selection, root: Incident) -> Outcome:
         unexplained=selection.unexplained,
         reasons=(*blame.reasons, *selection.reasons),
         summary=_blamed(blame, root),
-        advice=job.ruleset.get("nccl/another-collective" if blame.waited else "nccl/silent-rank")
+        advice=job.ruleset.get(
+            "nccl/another-collective" if _waited(blame, downstream) else "nccl/silent-rank"
+        )
         if blame.rank is not None or blame.node is not None
         else None,
     )
@@ -57,8 +59,14 @@ def _blamed(blame: Blame, root: Incident) -> str:
         return ""
     node = f" ({blame.node})" if blame.rank is not None and blame.node else ""
     who = f"rank {blame.rank}{node}" if blame.rank is not None else str(blame.node)
-    what = "waited in another collective" if blame.waited else "went missing"
-    return f"{who} {what}: {blame.reasons[0].text} ({root.rule.title})"
+    what = {"other-collective": "waited in another collective", "behind": "fell behind"}
+    return f"{who} {what.get(blame.how, 'went missing')}: {blame.reasons[0].text} ({root.rule.title})"
+
+
+def _waited(blame: Blame, symptoms: tuple[Incident, ...]) -> bool:
+    """The culprit timed out as well: it left the common order of collectives and did not stop."""
+    timed_out = any(blame.rank in i.ranks and i.rule.id == "nccl/watchdog-timeout" for i in symptoms)
+    return blame.how == "other-collective" or (blame.how == "behind" and timed_out)
 
 
 def _left_without_a_word(job: JobLog, blame: Blame, symptoms: tuple[Incident, ...]) -> ResolvedExit | None:
