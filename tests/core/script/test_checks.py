@@ -49,6 +49,26 @@ def checks(text: str, facts: Nothing | None = None) -> dict[str, Severity]:
     return {item.check: item.severity for item in found(text, facts) if not item.check.startswith("script/")}
 
 
+def test_export_of_sbatch_holds_for_srun_too_until_the_script_lifts_it() -> None:
+    head = HEAD.replace("--nodes", "--export=NONE --nodes")
+    body = f"export CUDA_DEVICE_MAX_CONNECTIONS=1\nsrun {TORCHRUN} {END}"
+    assert checks(head + body) == {"environment/export": Severity.WARNING}
+    assert checks(f"{head}export SLURM_EXPORT_ENV=ALL\n{body}") == {}
+    assert checks(f"{head}unset SLURM_EXPORT_ENV\n{body}") == {}
+    megatron = body.replace("train.py", "pretrain_gpt.py") + " --tensor-model-parallel-size 2"
+    assert checks(head + megatron)["connections/one"] is Severity.ERROR
+    assert "connections/one" not in checks(HEAD + megatron)
+
+
+def test_tasks_of_an_array_are_told_apart() -> None:
+    head = HEAD.replace("--nodes", "--array=0-2 --nodes")
+    command = f"srun {TORCHRUN} {END.replace('train', 'pretrain_gpt')} --num-layers 32 --hidden-size 4096"
+    command += " --num-attention-heads ${HEADS[$SLURM_ARRAY_TASK_ID]}"
+    assert checks(f"{head}HEADS=(31 33 35)\n{command}")["model/hidden-size"] is Severity.ERROR
+    assert checks(f"{head}HEADS=(32 33 35)\n{command}")["model/hidden-size"] is Severity.WARNING
+    assert "model/hidden-size" not in checks(f"{head}HEADS=(32 64 16)\n{command}")
+
+
 def test_right_script_is_clean() -> None:
     assert checks(f"{HEAD}srun {TORCHRUN} {END}") == {}
 
@@ -60,7 +80,8 @@ def test_right_script_is_clean() -> None:
         (f"export CUDA_VISIBLE_DEVICES=0,1,2,3\nsrun {TORCHRUN.replace('=8', '=4')} {END}", None, None),
         (f"srun {TORCHRUN.replace('nnodes=2', 'nnodes=4')} {END}", "torchrun/nodes", "error"),
         (f"srun {TORCHRUN.replace('nnodes=2', 'nnodes=1')} {END}", "torchrun/one-group", "error"),
-        (f"srun -N1 -n1 {TORCHRUN.replace('nnodes=2', 'nnodes=1')} {END}", None, None),
+        (f"srun -N1 -n1 {TORCHRUN.replace('nnodes=2', 'nnodes=1')} {END}", "torchrun/one-group", "warning"),
+        (f"srun -N1 -n1 {TORCHRUN.replace('nnodes=2', 'nnodes=1')} {END} &\nsrun -N1 -n1 python b.py &", None, None),
         (f"{TORCHRUN} {END}", "torchrun/srun", "warning"),
         (f"srun -n 4 {TORCHRUN} {END}", "torchrun/tasks", "error"),
         (f"if [ -f x ]; then srun {TORCHRUN.replace('=8', '=4')} {END}; fi", "torchrun/processes", "warning"),
@@ -84,7 +105,17 @@ def test_right_script_is_clean() -> None:
         (f"srun {TORCHRUN} {END} --save /dev/shm/x", "storage/local", "warning"),
         (f"srun {TORCHRUN} {END} --save $TMPDIR/x", "storage/local", "warning"),
         (f"srun {TORCHRUN} --log-dir /tmp/x {END}", "storage/local", "warning"),
-        (f"srun -N1 -n1 {TORCHRUN.replace('nnodes=2', 'nnodes=1')} {END} --save /tmp/x", None, None),
+        (f"srun -N1 -n1 {TORCHRUN.replace('nnodes=2', 'nnodes=1')} {END} --save /tmp/x",
+         "torchrun/one-group", "warning"),
+        (f"srun -o /tmp/%j.log {TORCHRUN} {END}", "storage/local", "warning"),
+        (f"srun bash -c '{TORCHRUN} {END} &> /tmp/x'".replace("$(hostname)", "$A"), "storage/local", "warning"),
+        (f"srun {TORCHRUN} {END} 2> /lustre/x", None, None),
+        (f"export NCCL_DEBUG=INFO\nsrun --export=NONE {TORCHRUN} {END}", "environment/export", "warning"),
+        (f"export NCCL_DEBUG=INFO\nsrun --export=ALL,A=1 {TORCHRUN} {END}", None, None),
+        (f"srun --export=NONE {TORCHRUN} {END}", None, None),
+        ("mpirun -np 12 python train.py", "torchrun/processes", "warning"),
+        ("srun accelerate launch --num_processes=8 --multi_gpu train.py", "torchrun/one-group", "warning"),
+        ("srun accelerate launch --config_file=a.yaml train.py", None, None),
         ("trap 'touch end' USR1\nsrun " + TORCHRUN + " " + END, "graceful/foreground", "warning"),
         ("trap 'touch end' USR1\nsrun " + TORCHRUN + " " + END + " &\nwait", None, None),
         ("trap 'rm -f x' EXIT\nsrun " + TORCHRUN + " " + END, None, None),

@@ -107,7 +107,7 @@ def test_judged_configurations_are_read_back_from_scripts(style: int) -> None:
         ("srun nsys profile -t cuda --force-overwrite true python -m torch.distributed.run --nproc-per-node 8 a.py",
          Launcher.TORCHRUN, 1, 8, "a.py"),
         ("srun env A=1 numactl --cpunodebind=0 -m 0 torchrun --nproc-per-node 8 $DIR/a.py", Launcher.TORCHRUN, 1, 8, "a.py"),
-        ("mpirun -np 16 --map-by ppr:8:node -x A --mca btl self python a.py", Launcher.PYTHON, None, None, "a.py"),
+        ("mpirun -np 16 --map-by ppr:8:node -x A --mca btl self python a.py", Launcher.PYTHON, 2, 8, "a.py"),
         ("srun $FLAGS torchrun --nnodes 2 --nproc-per-node 8 a.py", Launcher.TORCHRUN, 2, 8, "a.py"),
     ],
 )  # fmt: skip

@@ -19,6 +19,9 @@ _GPU_NAME = re.compile(
 )
 _KIND = re.compile(r"\w[\w.-]*", re.ASCII)
 _TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
+_RANGE = re.compile(r"(\d{1,7})(?:-(\d{1,7})(?::(\d{1,5}))?)?")
+_MOST_TASKS = 8
+"""Tasks of an array that are told apart."""
 _UNLIMITED = frozenset({"infinite", "unlimited", "-1"})
 
 
@@ -49,6 +52,10 @@ class Allocation:
     gpu_line: int | None = None
     gpus_exact: bool = True
     """False where the GPUs of a node are only the total divided by the nodes."""
+    export: str = ""
+    """Which variables srun hands on where nothing else says so: sbatch's own `--export`."""
+    array: tuple[str, ...] = ()
+    """The numbers of an array's tasks, where they are few."""
 
 
 def node_count(text: str) -> int | None:
@@ -131,7 +138,23 @@ def read_allocation(directives: Directives) -> Allocation:
         gpus.line if gpus else None,
         kind.line if kind else None,
         gpus_exact=gpus is None or gpus.exact,
+        export=_text(given.get("export")),
+        array=_array(_text(given.get("array"))),
     )
+
+
+def _array(text: str) -> tuple[str, ...]:
+    """`0-3`, `1,4,7%2`, `0-8:4`."""
+    found: list[int] = []
+    for item in text.partition("%")[0].split(",") if text else ():
+        match = _RANGE.fullmatch(item.strip())
+        if match is None:
+            return ()
+        first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
+        found += range(first, last + 1, max(step, 1)) if last - first < _MOST_TASKS * step else ()
+        if not 0 < len(found) <= _MOST_TASKS:
+            return ()
+    return tuple(map(str, found))
 
 
 def _job_tasks(

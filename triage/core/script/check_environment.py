@@ -12,6 +12,8 @@ from triage.core.script.holes import known
 from triage.core.script.launchers import Launcher
 from triage.core.script.launches import Run
 
+_NAMED = 5
+"""Lost variables that are told by name."""
 _MANAGERS = ("uv", "poetry", "conda")
 
 
@@ -75,6 +77,19 @@ def _venv(script: Script, run: Run, facts: Facts) -> Iterator[Finding]:
         has = f"{shown(place)} has no .venv" if chosen is None else f"{shown(name)} does not exist"
         message = f"{has}, so every job builds it inside srun: run uv sync there once before"
         yield Finding(Severity.WARNING, "environment/venv", message, None, run.line)
+
+
+def export(_script: Script, run: Run, _: Facts) -> Iterator[Finding]:
+    """What the script exports reaches the workers."""
+    lost = run.command.lost
+    if not lost:
+        return
+    srun = run.command.wrapper("srun")
+    option = srun.get("export") if srun is not None else None
+    how = "sbatch's --export holds for srun too and" if option is None else "srun's --export"
+    named = ", ".join(lost[:_NAMED]) + (f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else "")
+    message = f"{how} keeps the script's own variables from the tasks ({named}): write srun --export=ALL"
+    yield Finding(Severity.WARNING, "environment/export", message, None, option.line if option else run.line)
 
 
 def contained(run: Run) -> bool:

@@ -121,6 +121,10 @@ def written(_script: Script, run: Run, facts: Facts) -> Iterator[Finding]:
     paths = [(name, _given(run, name), run.launch.line(name)) for name in _WRITTEN]
     if (flag := run.flag("log_dir")) is not None:
         paths.append(("--log-dir", flag.text, run.flag_line("log_dir")))
+    srun = run.command.wrapper("srun")
+    given = [srun.get(name) for name in ("output", "error")] if srun is not None else []
+    paths += [(f"srun's --{item.name}", item.value.text, item.line) for item in given if item and item.value]
+    paths += [("the output", item.text, item.line) for item in run.command.outputs]
     for name, path, line in paths:
         if path and _local(path, facts):
             message = f"{name} {shown(readable(path))} lies on storage of each node: on {run.step.nodes or 'several'} nodes use shared storage"

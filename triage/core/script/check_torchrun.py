@@ -69,6 +69,8 @@ def _tasks(script: Script, run: Run) -> Iterator[Finding]:
 
 def nodes(script: Script, run: Run, _: Facts) -> Iterator[Finding]:
     """One worker group over all nodes."""
+    if run.started.launcher is Launcher.ACCELERATE and not run.has("num_machines"):
+        yield from _machines(run)
     if run.started.launcher is Launcher.PYTHON or run.launch.nodes is None:
         return
     group, alone = run.launch.nodes, "standalone" in run.started.flags
@@ -79,12 +81,14 @@ def nodes(script: Script, run: Run, _: Facts) -> Iterator[Finding]:
         text = f"independent single-node jobs on {here} nodes instead of one worker group: set --nnodes to {here}"
         yield Finding(Severity.ERROR, "torchrun/one-group", text, None, line)
         return
+    if run.in_step and not spread and here == group == 1 and script.sole is run:
+        here = script.allocation.nodes
     if here is None or here == group or (spread and group == run.step.nodes):
         return
     grade = severity(script, run)
     if (
         spread
-        or (run.in_step and here != script.allocation.nodes)
+        or (run.in_step and run.step.nodes != script.allocation.nodes)
         or run.started.launcher is Launcher.DEEPSPEED
     ):
         grade = Severity.WARNING
@@ -92,7 +96,7 @@ def nodes(script: Script, run: Run, _: Facts) -> Iterator[Finding]:
         how = "--standalone starts" if alone else "a worker group of one node means"
         text = (
             f"{how} independent single-node jobs on {here} nodes instead of one worker group: set --nnodes to {here}"
-            if run.in_step
+            if run.in_step and run.step.nodes != 1
             else f"the worker group is one node of {here} that are allocated, and nothing starts workers on the others"
         )
         yield Finding(grade, "torchrun/one-group", text, None, line)
@@ -101,6 +105,17 @@ def nodes(script: Script, run: Run, _: Facts) -> Iterator[Finding]:
         if not run.in_step:
             text = f"the worker group has {group} nodes, but {here} are allocated"
         yield Finding(grade, "torchrun/nodes", text, None, line)
+
+
+def _machines(run: Run) -> Iterator[Finding]:
+    """accelerate takes itself for one machine, unless a file of its own says otherwise."""
+    hidden = not run.started.complete or run.has("config_file") or run.command.background
+    if several_nodes(run) and not hidden:
+        text = (
+            f"--num_machines is not given, so each of {run.step.nodes} nodes trains on its own unless accelerate's"
+            f" default configuration says otherwise: set it to {run.step.nodes}"
+        )
+        yield Finding(Severity.WARNING, "torchrun/one-group", text, None, run.line)
 
 
 def _alone_on_each(script: Script, run: Run) -> bool:

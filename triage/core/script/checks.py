@@ -32,6 +32,7 @@ RUN_CHECKS: tuple[RunCheck, ...] = (
     check_rendezvous.port,
     check_environment.worktree,
     check_environment.python,
+    check_environment.export,
     check_environment.container,
     check_storage.written,
     check_storage.read,

@@ -36,6 +36,10 @@ class Command:
     repeated: bool = False
     """In a loop."""
     background: bool = False
+    lost: tuple[str, ...] = ()
+    """Variables that the script exports and srun keeps from its tasks."""
+    outputs: tuple[Field, ...] = ()
+    """Files into which what it prints is redirected."""
     directory: str = ""
     """Where `cd` led before; empty is the folder of submission."""
     opaque: bool = False

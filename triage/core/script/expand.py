@@ -307,6 +307,11 @@ class Expander:
             if known(key):
                 return value.get(key)
             return self.holes.unknown(self.holes.reason(key))
+        name = index.strip('${}"')
+        given = self.variable(name, state) if name.isidentifier() else ""
+        if places := self.holes.choices(given):
+            found = tuple(flat(self._element(value, item, state, line) or "") for item in places)
+            return self.holes.unknown(self.holes.reason(given), found)
         text = self.arithmetic(index, state, line)
         place = number(text) if known(text) else None
         if place is None:

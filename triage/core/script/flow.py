@@ -16,7 +16,7 @@ from triage.core.script.limits import CALLS, UNROLLED, Budget
 from triage.core.script.parse import parse
 from triage.core.script.patterns import fits
 from triage.core.script.slurm_variables import slurm_variable
-from triage.core.script.state import State, merge
+from triage.core.script.state import Field, State, merge
 from triage.core.script.submissions import Submission
 from triage.core.script.tree import Block, Node
 from triage.core.script.wrappers import Wrapper
@@ -40,6 +40,10 @@ class Flow:
         self.expander = Expander(self.holes, budget, self.outside, self.substitution)
         self.job = job
         self.steps: list[Allocation | None] = [None]
+        self.lost: list[tuple[str, ...]] = []
+        """Variables that each srun around the current command keeps from its tasks."""
+        self.outputs: list[Field] = []
+        """Files into which what the current command prints is redirected."""
         self.per_task = [not batch]
         """Whether the code being followed runs once per task, innermost last."""
         self.commands: list[Command] = []
@@ -66,6 +70,8 @@ class Flow:
         """States that left the current function or loop from inside an undecided branch."""
 
     def outside(self, name: str) -> str | None:
+        if name == "SLURM_ARRAY_TASK_ID" and self.job.array:
+            return self.holes.unknown("it is another one in each task of the array", self.job.array)
         return slurm_variable(name, self.job, self.steps[-1], per_task=self.per_task[-1])
 
     def block(self, nodes: Block, state: State) -> str:

@@ -97,7 +97,7 @@ class Holes:
 
     def choices(self, hole: str) -> tuple[str, ...]:
         """What a hole is in each branch; empty where that is not known."""
-        index = ord(hole) - FIRST_REASON
+        index = ord(hole) - FIRST_REASON if len(hole) == 1 else -1
         return self._choices[index] if 0 <= index < len(self._choices) else ()
 
     def chosen(self, text: str, branch: int) -> str:

@@ -103,7 +103,7 @@ def find_runs(commands: Iterable[Command], job: Allocation, holes: Holes) -> Ite
         srun = command.wrapper("srun")
         if started.launcher is Launcher.PYTHON and srun is None and command.wrapper("mpirun") is None:
             continue
-        step = read_step(srun.options, job) if srun is not None else job
+        step = read_step(srun.options, job) if srun is not None else _mpi_step(command, job)
         found += 1
         in_step = srun is not None
         launch = _launch(started, command, step, job, in_step=in_step)
@@ -113,6 +113,17 @@ def find_runs(commands: Iterable[Command], job: Allocation, holes: Holes) -> Ite
             if (again := read_command(variant.words) or _behind(variant)) is not None
         )
         yield Run(launch, started, command, step, in_step, number, variants)
+
+
+def _mpi_step(command: Command, job: Allocation) -> Allocation:
+    """What `mpirun -np N` starts on the nodes of the job."""
+    mpirun = command.wrapper("mpirun")
+    option = mpirun.get("-np", "--np", "-n", "--n") if mpirun is not None else None
+    tasks = count(option.value.text) if option is not None and option.value is not None else None
+    if option is None or tasks is None:
+        return job
+    each = tasks // job.nodes if job.nodes and tasks % job.nodes == 0 else None
+    return replace(job, tasks=tasks, tasks_per_node=each, tasks_line=option.line)
 
 
 def _variants(command: Command, holes: Holes) -> Iterator[Command]:
@@ -241,7 +252,7 @@ def _nodes(
             text, line = _flag(started, "num_machines")
             return (count(text), line) if text is not None else (None, line)
         case Launcher.PYTHON:
-            return (step.nodes, step.nodes_line) if in_step else (None, job.nodes_line)
+            return (step.nodes, step.nodes_line) if in_step or step is not job else (None, job.nodes_line)
 
 
 def _processes(started: Started, step: Allocation) -> tuple[int | None, int | None]:
@@ -259,6 +270,7 @@ def _processes(started: Started, step: Allocation) -> tuple[int | None, int | No
             total, line = _flag(started, "num_processes")
             nodes, _ = _flag(started, "num_machines")
             processes, machines = count(total), count(nodes)
+            machines = machines or (1 if step.nodes == 1 else None)
             if processes and machines and processes % machines == 0:
                 return processes // machines, line
             return None, line

@@ -17,6 +17,7 @@ from triage.core.script.holes import FIRST_HOST, OWN_HOST, flat
 from triage.core.script.limits import LAUNCHES, SUBMISSIONS, WORDS, WRAPPERS
 from triage.core.script.outputs import Asked, output
 from triage.core.script.slurm_options import Option
+from triage.core.script.slurm_variables import handed_over
 from triage.core.script.splitting import separators
 from triage.core.script.state import Field, State, plain_path
 from triage.core.script.submissions import submissions
@@ -55,11 +56,14 @@ def simple(flow: Flow, node: tree.Simple, state: State) -> str:
     flow.status = True
     stored = streams.stored(node.redirects)
     flow.capturing += stored
+    outputs = streams.outputs(flow, node.redirects, state)
+    flow.outputs += outputs
     if fields:
         printed = command(flow, fields, state, prefix, node.line)
     else:
         printed = _read_file(flow, node, state)
     flow.capturing -= stored
+    del flow.outputs[len(flow.outputs) - len(outputs) :]
     flow.printed_line = streams.here_line(node.redirects) or node.line
     printed = streams.redirect_output(flow, node.redirects, printed, state)
     state.input, state.input_line = given, line
@@ -168,17 +172,40 @@ def _wrapped(
     outer = flow.wrappers
     flow.wrappers = (*outer, replace(wrapper, line=wrapper.line or line))
     if wrapper.name == "srun":
+        state, lost = _handed_to_tasks(wrapper, flow, state)
+        flow.lost.append(lost)
         flow.steps.append(read_step(wrapper.options, flow.job))
         flow.per_task.append(True)
     elif wrapper.name == "mpirun":
         flow.steps.append(None)
         flow.per_task.append(True)
     printed = command(flow, rest, state, prefix, line)
+    if wrapper.name == "srun":
+        flow.lost.pop()
     if wrapper.name in ("srun", "mpirun"):
         flow.steps.pop()
         flow.per_task.pop()
     flow.wrappers = outer
     return printed
+
+
+def _handed_to_tasks(wrapper: Wrapper, flow: Flow, state: State) -> tuple[State, tuple[str, ...]]:
+    """The state that the tasks of an srun see, and the variables that its `--export` keeps from them."""
+    option = wrapper.get("export")
+    wanted = option.value.text if option is not None and option.value is not None else None
+    if wanted is None:
+        set_here = state.variables.get("SLURM_EXPORT_ENV")
+        unset = "SLURM_EXPORT_ENV" in state.removed
+        wanted = flat(set_here) if set_here is not None else "ALL" if unset else flow.job.export
+    kept = handed_over(wanted)
+    lost = sorted(state.exported - kept) if kept is not None else []
+    if not lost:
+        return state, ()
+    inner = state.copy()
+    flow.budget.spend(state.size)
+    for name in lost:
+        inner.unset(name)
+    return inner, tuple(lost)
 
 
 def _handed_over(wrapper: Wrapper) -> dict[str, Variable]:
@@ -304,6 +331,8 @@ def _recorded(
         way=flow.way,
         repeated=flow.loops > 0,
         background=flow.background > 0,
+        lost=flow.lost[-1] if flow.lost else (),
+        outputs=tuple(flow.outputs),
         directory=state.directory,
         opaque=state.opaque,
         activated=flow.activated,

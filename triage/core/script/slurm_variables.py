@@ -21,6 +21,7 @@ from triage.core.script.holes import (
     TASKS,
     TEMPORARY,
     USER,
+    known,
 )
 
 _ALWAYS = {
@@ -33,6 +34,14 @@ _OWN = {
     "SLURMD_NODENAME": OWN_HOST,
 }  # fmt: skip
 _NODE_COUNTS = frozenset({"SLURM_NNODES", "SLURM_JOB_NUM_NODES", "SLURM_STEP_NUM_NODES"})
+
+
+def handed_over(wanted: str) -> frozenset[str] | None:
+    """The names that `--export` hands to a job or step, `None` for all of them (srun(1); measured with 22.05)."""
+    names = frozenset(item.partition("=")[0].strip() for item in wanted.split(","))
+    if "ALL" in names or not wanted or not known(wanted):
+        return None
+    return names - {"NONE", "NIL"}
 
 
 def slurm_variable(name: str, job: Allocation, step: Allocation | None, *, per_task: bool) -> str | None:

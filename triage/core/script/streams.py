@@ -20,6 +20,15 @@ def stored(redirects: Sequence[Redirect]) -> bool:
     return any(item.operator in _TO_FILE and item.descriptor in _OUTPUT for item in redirects)
 
 
+def outputs(flow: Flow, redirects: Sequence[Redirect], state: State) -> list[Field]:
+    """The files into which anything is printed."""
+    return [
+        Field(flow.expander.text(item.target, state), item.target[0].line)
+        for item in redirects
+        if item.operator in _TO_FILE and item.target
+    ]
+
+
 def redirect_input(flow: Flow, redirects: Sequence[Redirect], state: State) -> None:
     for redirect in redirects:
         inner = redirect.target[0] if redirect.target else None
