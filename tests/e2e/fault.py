@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +14,8 @@ from triage.cli.exitcodes import ExitCode
 if TYPE_CHECKING:
     from tests.e2e.run import Job
 
+TWIN, MEGATRON = "twin.py", "pretrain_gpt.py"
+"""The trainers: torch alone, and megatron-core."""
 CODES = {"none": ExitCode.OK, "unknown": ExitCode.UNKNOWN, "cancelled": ExitCode.CANCELLED}
 """What `triage submit --watch` exits with, where it is not `EXPLAINED`."""
 
@@ -49,8 +53,13 @@ class Shape:
     options: tuple[str, ...] = ()
 
 
-def nothing(_: Path) -> None:
-    """No preparation."""
+class Unavailable(Exception):
+    """This machine cannot make the fault; the message says why."""
+
+
+def as_it_is(_: Path) -> AbstractContextManager[None]:
+    """The worktree stays as it is."""
+    return contextlib.nullcontext()
 
 
 def leave_alone(_: Job) -> None:
@@ -68,11 +77,17 @@ class Fault:
     shape: Shape = field(default_factory=Shape)
     values: Mapping[str, str] = field(default_factory=dict)
     """Further keys of triage.toml, as TOML."""
-    prepare: Callable[[Path], None] = nothing
-    """What is done to the worktree before."""
+    around: Callable[[Path], AbstractContextManager[None]] = as_it_is
+    """What is done to the worktree before, and undone afterwards. Raises `Unavailable`."""
     act: Callable[[Job], None] = leave_alone
     """What is done to the job while it runs."""
     artifact: bool = False
     """The job is ended early on its result."""
-    seconds: float = 120.0
+    trainer: str = TWIN
+    """What runs in the full lab; CI runs the twin."""
+    fast: bool = False
+    """It is run in CI."""
+    alone: bool = False
+    """It disturbs what else the cluster runs."""
+    seconds: float = 180.0
     """After which the lab gives up."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -19,7 +22,6 @@ from tests.e2e.growth import Growth
 from tests.e2e.outcome import Outcome, outcome_of
 from tests.e2e.torchpython import ROOT
 from tests.minislurm.cluster import MiniSlurm
-from tests.minislurm.processes import free_ports
 
 WORKTREE = Path(__file__).parent / "worktree"
 TRIAGE = (
@@ -68,6 +70,12 @@ class Job:
     def state(self) -> str:
         return self.slurm("squeue", "-h", "-t", "all", "-j", self.id, "-o", "%T").strip()
 
+    def end(self) -> None:
+        """No process of it is left."""
+        if self.id:
+            self.slurm("scancel", "--full", "--signal=KILL", self.id)
+            self.until("it has left", lambda: self.state() not in ("RUNNING", "COMPLETING"))
+
     def observe(self) -> None:
         state = self.state()
         if state and (not self.states or self.states[-1][1] != state):
@@ -78,8 +86,7 @@ def run(mini: MiniSlurm, python: Path, trainer: str, fault: Fault, folder: Path)
     """From an empty folder to what became of the fault."""
     shutil.copytree(WORKTREE, folder / "tree")
     (folder / "tree" / ".venv").mkdir()
-    (folder / "tree" / "triage.toml").write_text(configuration(trainer, fault))
-    fault.prepare(folder / "tree")
+    (folder / "tree" / "triage.toml").write_text(configuration(trainer, fault, folder / "tree" / "logs"))
     environment = {
         **mini.environment,
         "PATH": f"{python.parent}:{mini.environment['PATH']}",
@@ -87,25 +94,26 @@ def run(mini: MiniSlurm, python: Path, trainer: str, fault: Fault, folder: Path)
     }
     job = Job(mini, folder, environment)
     growth = Growth(job.logs)
-    growth.start()
-    try:
-        code, refused = _follow(job, fault)
-    finally:
-        growth.stop()
-        if job.id:
-            mini.run("scancel", "--full", "--signal=KILL", job.id)
+    with fault.around(folder / "tree"):
+        growth.start()
+        try:
+            code, refused = _follow(job, fault)
+        finally:
+            growth.stop()
+            job.end()
     return outcome_of(job, fault, growth, code, refused, _explained(job))
 
 
-def configuration(trainer: str, fault: Fault) -> str:
-    """The fault's `triage.toml`."""
+def configuration(trainer: str, fault: Fault, logs: Path) -> str:
+    """The fault's `triage.toml`; its logs lie where they do whatever its worktree is."""
     shape = fault.shape
     values: dict[str, str] = {
         "command": json.dumps(trainer),
         "arguments": json.dumps(shlex.split(fault.flags)),
         "launcher": '"python"',
-        "master_port": str(free_ports(1)[0]),
+        "master_port": str(free_port()),
         "job.name": '"lab"',
+        "logs": json.dumps(str(logs)),
         "job.nodes": str(shape.nodes),
         "job.gpus_per_node": str(shape.processes),
         "job.time": json.dumps(shape.time),
@@ -118,6 +126,15 @@ def configuration(trainer: str, fault: Fault) -> str:
     if fault.artifact:
         values["artifact"] = '"results/metrics.json"'
     return "".join(f"{name} = {value}\n" for name, value in {**values, **fault.values}.items())
+
+
+def free_port() -> int:
+    """Below those that a machine gives to outgoing connections, which could take it before the job does."""
+    while True:
+        port = random.randrange(12000, 32000)
+        with socket.socket() as tried, contextlib.suppress(OSError):
+            tried.bind(("", port))
+            return port
 
 
 def _follow(job: Job, fault: Fault) -> tuple[int, bool]:

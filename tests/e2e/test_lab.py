@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.fault import Fault
+from tests.e2e.fault import TWIN, Fault
 from tests.e2e.faults import FAST
 from tests.e2e.outcome import RIGHT
 from tests.e2e.run import run
@@ -26,6 +26,6 @@ def python() -> Path:
 def test_fault_gets_the_verdict_that_was_stated_before_it_ran(
     python: Path, mini_slurm: MiniSlurm, tmp_path: Path, fault: Fault
 ) -> None:
-    found = run(mini_slurm, python, "twin.py", fault, tmp_path)
+    found = run(mini_slurm, python, TWIN, fault, tmp_path)
     assert found.judged == RIGHT, found
     assert found.same, f"`triage explain` says something else than the watcher: {found}"

@@ -11,6 +11,7 @@ from tests.e2e.fault import Fault, Right
 from tests.e2e.growth import Growth
 from tests.e2e.outcome import RIGHT, UNKNOWN, WRONG, judged
 from tests.e2e.run import objects
+from tests.e2e.table import markdown
 
 
 def verdict(category: str, rank: int | None = None) -> dict[str, Any]:
@@ -60,3 +61,16 @@ def test_a_line_counts_from_when_its_last_byte_was_there(tmp_path: Path) -> None
 def test_objects_are_read_whatever_lines_they_stretch_over() -> None:
     lines = ["{\n", '  "a": {\n', '    "b": 1}\n', "}\n", '{"c": 2}\n']
     assert list(objects(lines)) == [{"a": {"b": 1}}, {"c": 2}]
+
+
+def test_table_shows_what_was_judged_and_what_the_rounds_disagree_on() -> None:
+    row = {"fault": "stop", "category": "nccl", "rank": 1, "outcome": "failed", "confidence": "high", "exit": 10,
+           "seconds": 0.44, "same": True, "judged": RIGHT}  # fmt: skip
+    other = {**row, "category": "signal", "confidence": "low", "seconds": None, "judged": WRONG}
+    text = markdown([Fault("stop", Right("nccl", 1)), Fault("later", Right("oom"))], [row, other])
+    assert (
+        "| stop | nccl, rank 1 | nccl, rank 1; **signal, rank 1: wrong** | high; low | 10 | 0.4, ? | yes |"
+        in text
+    )
+    assert "| later | oom | not run |" in text
+    assert "2 runs: 1 right, 1 wrong." in text

@@ -8,10 +8,10 @@ import logging
 import os
 import resource
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -78,6 +78,15 @@ def _host_memory(_: Any) -> None:
     torch.empty(1 << 46, dtype=torch.uint8)
 
 
+def _memory_hog(_: Any) -> None:
+    """In a control group of little memory, so that the kernel's OOM killer comes."""
+    group = Path(f"/sys/fs/cgroup/memory/lab-{Path.cwd().parent.name}")
+    (group / "cgroup.procs").write_text(str(os.getpid()))
+    held = []
+    while True:
+        held.append(bytearray(32 << 20))
+
+
 def _missing_module(_: Any) -> None:
     import flash_attn_lab  # type: ignore[import-not-found] # noqa: F401
 
@@ -132,11 +141,7 @@ def _handled(_: Any) -> None:
 def _file_limit(_: Any) -> None:
     """Files may not grow: writes fail as on a full file system, with EFBIG."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-
-
-def _exit_text(_: Any) -> None:
-    sys.exit("pretrain: giving up, as it was told to")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
 
 
 def _left_to_the_trainer(_: Any) -> None:
@@ -148,6 +153,7 @@ FAULTS: dict[str, Callable[[Any], None]] = {
     "shape": _shape,
     "nan": _nan,
     "host-memory": _host_memory,
+    "memory-hog": _memory_hog,
     "import": _missing_module,
     "connections": _connections,
     "sigkill": _kill,
@@ -158,7 +164,6 @@ FAULTS: dict[str, Callable[[Any], None]] = {
     "thread": _save_in_thread,
     "handled": _handled,
     "file-limit": _file_limit,
-    "exit-text": _exit_text,
     "skip-collective": _left_to_the_trainer,
     "short-collective": _left_to_the_trainer,
     "worker-killed": _left_to_the_trainer,

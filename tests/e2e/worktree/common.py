@@ -21,8 +21,8 @@ WORLD = int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    for name, value in (("num-layers", 2), ("hidden-size", 16), ("num-attention-heads", 4), ("seq-length", 32),
-                        ("max-position-embeddings", 32), ("micro-batch-size", 2), ("global-batch-size", 4),
+    for name, value in (("num-layers", 2), ("hidden-size", 32), ("num-attention-heads", 4), ("seq-length", 32),
+                        ("max-position-embeddings", 32), ("micro-batch-size", 1), ("global-batch-size", 4),
                         ("train-iters", 6), ("tensor-model-parallel-size", 1),
                         ("pipeline-model-parallel-size", 1)):  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=value)
@@ -115,9 +115,13 @@ def save_checkpoint(arguments: argparse.Namespace, step: int, model: Any) -> Non
 
 def load_checkpoint(arguments: argparse.Namespace, model: Any, broken: Breakage) -> None:
     print_rank_0(f" loading checkpoint from {arguments.load}")
-    if broken.here and broken.name == "size-mismatch":
-        state = {name: torch.cat([value, value]) for name, value in model.state_dict().items()
-                 if hasattr(value, "shape")}  # fmt: skip
+    if broken.name == "size-mismatch":
+        state = model.state_dict()
+        if broken.here:
+            state = {
+                name: torch.cat([value, value]) if torch.is_tensor(value) else value
+                for name, value in state.items()
+            }
         torch.save({"model": state, "iteration": 0}, f"{arguments.load}/rank_{RANK:02d}.pt")
     found = torch.load(f"{arguments.load}/rank_{RANK:02d}.pt", map_location="cpu")
     model.load_state_dict(found["model"])

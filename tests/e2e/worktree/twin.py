@@ -23,8 +23,8 @@ def main() -> None:
     common.print_arguments(arguments)
     dist.init_process_group("gloo", timeout=timedelta(seconds=arguments.distributed_timeout_seconds))
     broken.at("init")
-    width = arguments.seq_length
-    model = torch.nn.Sequential(torch.nn.Linear(width, 32), torch.nn.ReLU(), torch.nn.Linear(32, 1))
+    width, hidden = arguments.seq_length, arguments.hidden_size
+    model = torch.nn.Sequential(torch.nn.Linear(width, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=arguments.lr)
     broken.arm(model[2], optimizer)
     if arguments.load:
