@@ -20,8 +20,14 @@ from tests.support import (
     case_names,
     comparable,
     differences,
+    engine,
+    ruleset,
     verdict_of,
 )
+from triage.core.analysis import Analysis
+from triage.core.cause.twins import OFTEN, RARELY, Twins
+from triage.core.logs.outline import LARGEST as LARGEST_OUTLINE
+from triage.core.logs.outline import Outline
 from triage.files.layout import sources_of
 
 SLOW = bool(os.environ.get("TRIAGE_SLOW"))
@@ -130,6 +136,21 @@ def test_the_anchored_engine_equals_the_naive_one(name: str) -> None:
 def test_the_anchored_engine_equals_the_naive_one_on_spliced_cases(number: int) -> None:
     logs = spliced(random.Random(number))
     same(logs, logs, naive=True)
+
+
+@pytest.mark.parametrize("name", sampled("twins"))
+def test_a_file_with_other_numbers_of_its_writer_is_told_as_it_would_be_read(name: str) -> None:
+    """What is learnt from one file of an outline holds for each other one."""
+    analysis = Analysis(ruleset(), engine())
+    for data in {log.data for log in case_logs(name) if len(log.data) <= LARGEST_OUTLINE}:
+        twins = Twins(analysis._closely)
+        for number in range(RARELY + OFTEN):
+            twins.outcome(number, data)
+        outline = Outline(data)
+        for other in (outline.changed(step) for step in (3, 4, 7)):
+            told, read = twins.outcome(7, other).holding, analysis._closely(7, other).holding
+            assert (told.tags, told.stamps, told.kept) == (read.tags, read.stamps, read.kept)
+        assert len(twins.forms) <= 1
 
 
 def spliced(rng: random.Random) -> list[Log]:

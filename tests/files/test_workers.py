@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import triage
 from tests.support import CASES, ruleset
 from triage.core.analysis import Analysis
+from triage.core.cause.twins import Twin
 from triage.core.cause.verdict import Skipped
 from triage.core.logs.source import Source
 from triage.files import scan, workers
@@ -63,6 +64,24 @@ def test_what_a_process_noted_and_read_in_several_pieces_comes_back() -> None:
     notes = read_shares(analysis, [[0], range(1, count)], lambda share: feed(analysis, share))
     assert sorted(int(note.path[5:-4]) for note in notes) == list(range(count))
     assert said(analysis) == read_alone(count)
+
+
+def test_what_a_process_learnt_of_files_that_are_alike_comes_back() -> None:
+    count = 3 * FRAME
+
+    def read(share: Sequence[int]) -> list[Skipped]:
+        for index in share:
+            analysis.feeds[index].read(OOM % (1000 + index), analysis.twins)
+        return []
+
+    analysis = opened(count)
+    read(range(count))
+    alone = said(analysis)
+    analysis = opened(count)
+    analysis.look_for_twins()
+    read_shares(analysis, [range(3), range(3, count)], read)
+    assert isinstance(analysis.feeds[-1].holding, Twin)
+    assert said(analysis) == alone
 
 
 def test_the_share_of_a_process_that_died_is_read_here() -> None:

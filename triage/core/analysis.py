@@ -10,12 +10,13 @@ import copy
 from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from triage.core.cause.attempts import Attempt, decide, split_attempts
 from triage.core.cause.explain import Explained, explain_attempt
 from triage.core.cause.joblog import Reason
 from triage.core.cause.jobs import choose_job
-from triage.core.cause.keeper import NOTHING, Holding, Keeper, Kept
+from triage.core.cause.keeper import CROWD, NOTHING, Holding, Keeper, Kept, Outcome
 from triage.core.cause.places import Locate, Places
 from triage.core.cause.verdict import Scanned, Verdict
 from triage.core.events.extract import artifact_event, cut_error_file_event, error_file_event, events_of
@@ -27,6 +28,9 @@ from triage.core.rules.engine import Engine
 from triage.core.rules.ruleset import RuleSet
 from triage.core.values import dataclass
 
+if TYPE_CHECKING:
+    from triage.core.cause.twins import Twins
+
 WHOLE_LIMIT = 4 << 20
 """Bytes of a file that is read as one piece of JSON."""
 
@@ -36,6 +40,9 @@ _WHOLE: dict[str, Callable[[int, str], Event | None]] = {
     "manifest": manifest_of,
 }
 """Kinds of sources that are one piece of JSON, and what they say."""
+
+
+_LOG = Source("")
 
 
 class NaiveFinder:
@@ -108,7 +115,7 @@ class SourceFeed:
         self.size = 0
         self.passed_over = 0
         """Places that were only counted, because too many were alike; known when it is closed."""
-        self.holding = NOTHING
+        self.holding: Holding = NOTHING
         """What is kept of it; known when it is closed."""
 
     def feed(self, data: bytes) -> None:
@@ -119,6 +126,14 @@ class SourceFeed:
             reading.whole.append(data)
         if reading.finder.ready_bytes() >= LARGEST:
             self._read(reading)
+
+    def read(self, data: bytes, twins: Twins | None) -> None:
+        """All its bytes at once, and closed."""
+        if twins is not None and not self.size and self.source.kind not in _WHOLE:
+            self.close_as(twins.outcome(self.index, data))
+        else:
+            self.feed(data)
+            self.close()
 
     def as_if_ended(self) -> SourceFeed:
         """A closed copy; this one can be fed on."""
@@ -185,15 +200,6 @@ class SourceFeed:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """All that is left of a source when it was read."""
-
-    size: int
-    passed_over: int
-    holding: Holding
-
-
-@dataclass(frozen=True, slots=True)
 class Choice:
     """What the user asked for."""
 
@@ -218,12 +224,26 @@ class Analysis:
         self.engine = engine or Engine(ruleset)
         self.anchors = anchors or Anchors(ruleset.literals())
         self._finder: Callable[[], Finder] = NaiveFinder if naive else partial(RegionFinder, self.anchors)
+        self.twins: Twins | None = None
+        """Where files are told that are alike, after `look_for_twins`."""
         self.feeds: list[SourceFeed] = []
 
     def open(self, source: Source) -> SourceFeed:
         feed = SourceFeed(source, len(self.feeds), self._finder, self.engine, self.anchors)
         self.feeds.append(feed)
         return feed
+
+    def look_for_twins(self) -> None:
+        """Of small files that are alike but for their writers' numbers, read a few closely; it pays for many of them."""
+        from triage.core.cause.twins import Twins
+
+        self.twins = Twins(self._closely)
+
+    def _closely(self, index: int, data: bytes) -> Outcome:
+        """What is left of a log that holds these bytes and nothing else."""
+        feed = SourceFeed(_LOG, index, self._finder, self.engine, self.anchors)
+        feed.read(data, None)
+        return feed.outcome()
 
     def so_far(self, fresh: Container[int] | None = None) -> Analysis:
         """The same streams as if each had ended here; ask it for the verdict while a job still writes.
@@ -247,7 +267,9 @@ class Analysis:
         choice = choice or Choice()
         sources = [feed.source for feed in self.feeds]
         chosen = choose_job(self.feeds, choice.job)
-        kept: list[Kept] = [k for i in chosen.sources for k in self.feeds[i].holding.kept]
+        holdings = [self.feeds[i].holding for i in chosen.sources]
+        crowd = len(holdings) > CROWD
+        kept: list[Kept] = [k for held in holdings for k in (held.brief if crowd else held.kept)]
         attempts = split_attempts(sources, kept)
         explained = self._explain(attempts, choice.attempt, locate, chosen.job)
         verdict = replace(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 from triage.core.analysis import Analysis, SourceFeed
 from triage.core.cause.verdict import Skipped
@@ -13,6 +14,8 @@ Progress = Callable[[int, int], None]
 """(bytes read, bytes in all)."""
 
 BLOCK = 1 << 20
+MANY = 64
+"""So many files may be those of ranks that say the same."""
 ALONE = 8 << 20
 """Inputs of fewer bytes than this in all are read by the caller's process: starting others costs more."""
 
@@ -22,6 +25,8 @@ def scan(inputs: Sequence[Input], analysis: Analysis, progress: Progress | None 
     total = sum(one.total for one in inputs)
     for one in inputs:
         analysis.open(one.source)
+    if len(inputs) >= MANY:
+        analysis.look_for_twins()
     if total < ALONE or len(inputs) < 2:
         return _read_all(range(len(inputs)), inputs, analysis, _Told(progress, total, total))
     from triage.files.workers import available, divided, read_shares
@@ -55,13 +60,19 @@ class _Told:
 def _read_all(
     share: Sequence[int], inputs: Sequence[Input], analysis: Analysis, told: _Told
 ) -> list[Skipped]:
-    return [note for i in share for note in _read(inputs[i], analysis.feeds[i], told)]
+    return [note for i in share for note in _read(inputs[i], analysis, analysis.feeds[i], told)]
 
 
-def _read(one: Input, feed: SourceFeed, told: _Told) -> list[Skipped]:
+def _read(one: Input, analysis: Analysis, feed: SourceFeed, told: _Told) -> list[Skipped]:
     notes: list[Skipped] = []
-    for chunk in chunks(one, BLOCK, notes):
-        feed.feed(chunk)
-        told.add(len(chunk))
+    pieces = chunks(one, BLOCK, notes)
+    first, second = next(pieces, b""), next(pieces, None)
+    if second is None:
+        feed.read(first, analysis.twins)
+        told.add(len(first))
+        return notes
+    for piece in chain((first, second), pieces):
+        feed.feed(piece)
+        told.add(len(piece))
     feed.close()
     return notes

@@ -14,8 +14,9 @@ import signal
 from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO
 
-from triage.core.analysis import Analysis, Outcome
-from triage.core.cause.keeper import NOTHING
+from triage.core.analysis import Analysis
+from triage.core.cause.keeper import NOTHING, Outcome
+from triage.core.cause.twins import Form
 from triage.core.cause.verdict import Skipped
 from triage.core.rules.engine import Engine
 from triage.core.rules.model import Rule
@@ -81,9 +82,12 @@ class _Worker:
         self.pid = 0
         if status:
             return None
-        known = {rule.id: rule for rule in analysis.ruleset.rules} | {"": analysis.engine}
+        known: dict[str | int, Any] = {rule.id: rule for rule in analysis.ruleset.rules}
+        known[""] = analysis.engine
         self.memory.seek(0)
         for start in range(0, len(self.share), FRAME):
+            for examples in _Loader(self.memory, known).load():
+                known[examples[0]] = Form(*examples)
             outcomes = _Loader(self.memory, known).load()
             for index, outcome in zip(self.share[start : start + FRAME], outcomes, strict=True):
                 analysis.feeds[index].close_as(outcome)
@@ -118,9 +122,13 @@ def _started(analysis: Analysis, share: Share, read: Read) -> _Worker:
 
 def _write(analysis: Analysis, share: Share, read: Read, memory: BinaryIO) -> None:
     notes: list[Skipped] = []
+    told = 0
     for start in range(0, len(share), FRAME):
         part = share[start : start + FRAME]
         notes.extend(read(part))
+        forms = analysis.twins.forms if analysis.twins is not None else []
+        _dump([form.examples for form in forms[told:]], memory)
+        told = len(forms)
         _dump([analysis.feeds[index].outcome() for index in part], memory)
         for index in part:
             analysis.feeds[index].close_as(Outcome(0, 0, NOTHING))
@@ -134,11 +142,12 @@ def _dump(value: object, memory: BinaryIO) -> None:
         **copyreg.dispatch_table,
         Rule: lambda rule: (_known, (rule.id,)),
         Engine: lambda _: (_known, ("",)),
+        Form: lambda form: (_known, (form.number,)),
     }
     pickler.dump(value)
 
 
-def _known(name: str) -> Any:
+def _known(name: str | int) -> Any:
     """Stands for what the reading process has already, by name."""
     raise LookupError(name)
 
@@ -146,7 +155,7 @@ def _known(name: str) -> Any:
 class _Loader(pickle.Unpickler):
     """Reads what `_dump` wrote."""
 
-    def __init__(self, memory: BinaryIO, known: dict[str, Any]) -> None:
+    def __init__(self, memory: BinaryIO, known: dict[str | int, Any]) -> None:
         super().__init__(memory)
         self._by_name = known.__getitem__
 

@@ -11,7 +11,7 @@ from triage.core.cause.facts import merge_facts
 from triage.core.cause.incident import Occurrence, group, is_statement
 from triage.core.cause.joblog import JobLog, ResolvedExit, SeenCollective
 from triage.core.cause.jobs import Fed
-from triage.core.cause.keeper import Kept
+from triage.core.cause.keeper import CROWD, Kept
 from triage.core.cause.placement import build_world
 from triage.core.cause.places import Locate
 from triage.core.cause.rootcause import Selection, select
@@ -20,7 +20,7 @@ from triage.core.cause.verdict import Verdict
 from triage.core.cause.where import Where, World
 from triage.core.events.model import Collective, Event, Exit, Facts, Manifest, Message, Progress, Trace, Words
 from triage.core.lazy import lazy
-from triage.core.logs.record import NO_TAGS, Stamp, Tags
+from triage.core.logs.record import Stamp, Tags
 from triage.core.logs.source import Source
 from triage.core.rules.ruleset import RuleSet
 from triage.core.values import dataclass
@@ -100,18 +100,24 @@ def resolve(attempt: Attempt, feeds: Sequence[Fed], ruleset: RuleSet, everything
 
 
 class _Writers:
-    """Who wrote an event. Neighbours in a source are mostly one process's, and then share one value."""
+    """Who wrote an event. What one process wrote in a source shares one value."""
 
     def __init__(self, world: World, sources: Sequence[Source]) -> None:
         self.world = world
         self.sources = sources
-        self._latest: tuple[int, Tags, Where] = (-1, NO_TAGS, Where())
+        self._source = -1
+        self._known: dict[Tags, Where] = {}
+        self._same: dict[Where, Where] = {}
+        """Those of the source that was asked for last."""
 
     def of(self, event: Event) -> Where:
         index, tags = event.span.source, event.tags
-        if self._latest[0] != index or self._latest[1] is not tags:
-            self._latest = (index, tags, self.world.resolve(self.sources[index], index, tags))
-        return self._latest[2]
+        if self._source != index:
+            self._source, self._known, self._same = index, {}, {}
+        if tags not in self._known:
+            where = self.world.resolve(self.sources[index], index, tags)
+            self._known[tags] = self._same.setdefault(where, where)
+        return self._known[tags]
 
 
 def _stamps(kept: Sequence[Kept]) -> list[Stamp]:
@@ -228,7 +234,9 @@ def _exit_bounds(clock: Clock, event: Exit) -> Bounds:
 
 
 def _line_times(feeds: Sequence[Fed], clock: Clock) -> list[float]:
-    found = (clock.seconds(stamp) for feed in feeds for stamp in feed.holding.stamps)
+    crowd = len(feeds) > CROWD
+    held = (feed.holding.recent if crowd else feed.holding.stamps for feed in feeds)
+    found = (clock.seconds(stamp) for stamps in held for stamp in stamps)
     return sorted(seconds for seconds in found if seconds is not None)
 
 

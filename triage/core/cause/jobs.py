@@ -41,14 +41,16 @@ def choose_job(feeds: Sequence[Fed], wanted: str | None) -> ChosenJob:
         raise InputError(f"no file of job {wanted}; jobs here: {there}")
     if not by_job:
         return ChosenJob(None, tuple(range(len(feeds))))
-    job = wanted or max(by_job, key=lambda j: (_latest(feeds, by_job[j]), _id_order(j)))
+    job = wanted or next(iter(by_job))
+    if len(by_job) > 1 and wanted is None:
+        job = max(by_job, key=lambda j: (_latest(feeds, by_job[j]), _id_order(j)))
     own = set(by_job[job])
     sources = tuple(i for i, feed in enumerate(feeds) if i in own or feed.source.job is None)
     return ChosenJob(job, sources, tuple(sorted((j for j in by_job if j != job), key=_id_order)))
 
 
 def _latest(feeds: Sequence[Fed], indexes: Sequence[int]) -> float:
-    latest = [stamps[-1] for i in indexes if (stamps := feeds[i].holding.stamps)]
+    latest = [stamps[-1] for i in indexes if (stamps := feeds[i].holding.recent)]
     return max((s.seconds for s in latest if s.seconds is not None and s.has_year), default=0.0)
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 from functools import lru_cache
+from typing import Protocol, TypeGuard
 
 from triage.core.cause.clock import dated
 from triage.core.cause.deciding import deciding
@@ -29,6 +30,10 @@ ALIKE = 4
 """Of events that differ only in numbers, this many first ones of a process are kept, and the last."""
 STEPS_KEPT = 256
 STAMPS_KEPT = 256
+CROWD = 4096
+"""Sources of one call beyond which less is weighed of each that is alike others."""
+NEAR = 2 << 10
+"""Bytes between two lines that say the same in one breath."""
 KINDS = 20_000
 """Different events of one source that are kept apart."""
 
@@ -43,19 +48,57 @@ class Kept:
     deciding: Match | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
+class Holding(Protocol):
     """What is kept of a source that was read: small, for a call may have a hundred thousand of them."""
 
+    @property
+    def tags(self) -> tuple[Tags, ...]:
+        """Every different writer seen."""
+
+    @property
+    def stamps(self) -> tuple[Stamp, ...]:
+        """The latest stamps, of whatever lines."""
+
+    @property
+    def kept(self) -> tuple[Kept, ...]:
+        """In the order of their place in the source."""
+
+    @property
+    def recent(self) -> tuple[Stamp, ...]:
+        """What is weighed of the stamps where there are more than `CROWD` sources."""
+
+    @property
+    def brief(self) -> tuple[Kept, ...]:
+        """What is weighed of the kept events there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """All of it as it is."""
+
     tags: tuple[Tags, ...] = ()
-    """Every different writer seen."""
     stamps: tuple[Stamp, ...] = ()
-    """The latest stamps, of whatever lines."""
     kept: tuple[Kept, ...] = ()
-    """In the order of their place in the source."""
+
+    @property
+    def recent(self) -> tuple[Stamp, ...]:
+        return self.stamps
+
+    @property
+    def brief(self) -> tuple[Kept, ...]:
+        return self.kept
 
 
-NOTHING = Holding()
+NOTHING = Held()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """All that is left of a source when it was read."""
+
+    size: int
+    passed_over: int
+    holding: Holding
 
 
 @dataclass(slots=True)
@@ -63,7 +106,8 @@ class Keeper:
     """The events of one source, bounded."""
 
     engine: Engine
-    tags: set[Tags] = field(default_factory=set)
+    tags: dict[Tags, None] = field(default_factory=dict)
+    """In the order of their first lines."""
     stamps: list[Stamp] = field(default_factory=list)
     _writer: Tags | None = None
     """Of the latest event: most have the same tags as the one before."""
@@ -76,7 +120,7 @@ class Keeper:
         first = {key: list(group) for key, group in self._first.items()}
         return Keeper(
             self.engine,
-            set(self.tags),
+            dict(self.tags),
             list(self.stamps),
             self._writer,
             first,
@@ -88,7 +132,7 @@ class Keeper:
         for seen in events:
             event = dated(seen)
             self._see(event)
-            if isinstance(event, Progress) and event.kind == "iteration":
+            if _is_iteration(event):
                 self._steps.append(event)
                 if len(self._steps) > 2 * STEPS_KEPT:
                     self._steps[: len(self._steps) - STEPS_KEPT] = []
@@ -100,7 +144,7 @@ class Keeper:
 
     def holding(self) -> Holding:
         """What is kept so far."""
-        return Holding(tuple(self.tags), tuple(self.stamps[-STAMPS_KEPT:]), tuple(self.kept()))
+        return Held(tuple(self.tags), tuple(self.stamps[-STAMPS_KEPT:]), tuple(self.kept()))
 
     def kept(self) -> Sequence[Kept]:
         """In the order of their place in the source."""
@@ -112,7 +156,7 @@ class Keeper:
     def _see(self, event: Event) -> None:
         if event.tags is not self._writer and len(self.tags) < 100_000:
             self._writer = event.tags
-            self.tags.add(_of_process(event.tags))
+            self.tags[_of_process(event.tags)] = None
         at = event.when.at
         if at is not None and at.seconds is not None:
             self.stamps.append(at)
@@ -130,6 +174,33 @@ class Keeper:
             group.append(kept)
         else:
             self._last[key] = kept
+
+
+def in_brief(kept: Sequence[Kept]) -> tuple[Kept, ...]:
+    """Without lines that say again what their process has just said, and of iterations in a row the last two."""
+    found: list[Kept] = []
+    said: dict[object, int] = {}
+    steps = 0
+    for one in reversed(kept):
+        steps = steps + 1 if _is_iteration(one.event) else 0
+        if steps <= 2:
+            found.append(one)
+    found.reverse()
+    return tuple([one for one in found if not _is_said_again(one, said)])
+
+
+def _is_said_again(one: Kept, said: dict[object, int]) -> bool:
+    """Whether a line of the same rule ends right before it; `said` is where each one's last line ends."""
+    if one.deciding is None or not isinstance(one.event, Message):
+        return False
+    words, span = (one.event.tags.stream_key(), one.deciding.rule.id), one.event.span
+    end = said.get(words)
+    said[words] = span.last
+    return end is not None and span.first - end <= NEAR
+
+
+def _is_iteration(event: Event) -> TypeGuard[Progress]:
+    return isinstance(event, Progress) and event.kind == "iteration"
 
 
 @lru_cache(maxsize=4096)
