@@ -61,7 +61,7 @@ class _Writer:
         self.scope: dict[str, Any] = {"parsed": _parsed}
         self._known: dict[str, str] = {}
         """Expression -> the variable that holds it."""
-        self._constants: dict[int, str] = {}
+        self._constants: dict[object, str] = {}
         self._texts = {texts: f"number{n}" for n, texts in enumerate(numbers)}
         self._integers = {tuple(integers): "integer"}
         for texts, name in self._texts.items():
@@ -139,7 +139,8 @@ class _Writer:
 
     def _constant(self, value: Any) -> str:
         """The value itself, not a copy: what all sources have in common is kept once."""
-        name = self._constants.setdefault(id(value), f"constant{len(self._constants)}")
+        key = value if type(value) is str else id(value)
+        name = self._constants.setdefault(key, f"constant{len(self._constants)}")
         self.scope[name] = value
         return name
 

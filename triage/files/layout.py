@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from triage.core.lazy import lazy
 from triage.core.logs.source import Source
 from triage.core.shared import shared
 from triage.core.values import dataclass, replace
+from triage.files import ranked
 from triage.files.hosts import looks_like_host, may_be_host
 from triage.files.parts import parts_of
 from triage.files.rendered import rendered
@@ -60,19 +61,33 @@ def sources_of(paths: Sequence[str]) -> list[Source]:
     """What each path says, given the others: whether numbers are those of nodes or tasks only the set can tell."""
     parts = parts_of(paths)
     whole = [parts[path].whole if path in parts else path for path in paths] if parts else paths
-    names = _without_ordering([_Name.of(path) for path in whole])
+    sources = _sources(whole, ranked.led(whole))
+    return [replace(s, path=p) if p in parts else s for s, p in zip(sources, paths, strict=True)]
+
+
+def _sources(paths: Sequence[str], leaders: Mapping[int, int]) -> list[Source]:
+    """As `sources_of`, of whole logs; `leaders` are the numbers of paths, each with that of the one which it follows."""
+    leading = {paths[n] for n in leaders.values()}
+    names = [_Name.of(path) for n, path in enumerate(paths) if n not in leaders]
+    names = _without_ordering(names, leading)
     family = _Family.of(names)
     folders: dict[tuple[str, ...], Source] = {}
-    sources = [_source(name, family, folders) for name in names]
+    said = {name.path: _source(name, family, folders) for name in names}
+    if not all(ranked.leads(said[path]) for path in leading):
+        return _sources(paths, {})
+    sources = [
+        ranked.of_rank(said[paths[leaders[n]]], path) if n in leaders else said[path]
+        for n, path in enumerate(paths)
+    ]
     sources = rendered(sources)
     jobs = {source.job for source in sources}
-    sources = [
-        replace(source, job=name.run_id)
-        if source.job is None and name.run_id in jobs and name.run_id
+    runs = {name.path: name.run_id for name in names if name.run_id and name.run_id in jobs}
+    return [
+        replace(source, job=run)
+        if source.job is None and (run := runs.get(paths[leaders.get(n, n)]))
         else source
-        for source, name in zip(sources, names, strict=True)
+        for n, source in enumerate(sources)
     ]
-    return [replace(s, path=p) if p in parts else s for s, p in zip(sources, paths, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +123,16 @@ class _Name:
         return cls(path, tuple(f for f in folders if f not in ("", ".", "..")), file, stem, stream, run_id)
 
 
-def _without_ordering(names: list[_Name]) -> list[_Name]:
-    """Letters in front that only order the files of a folder (`aa-node-b.err`, `ab-node-a.err`) are taken off."""
+def _without_ordering(names: list[_Name], leading: Collection[str]) -> list[_Name]:
+    """Letters in front that only order the files of a folder (`aa-node-b.err`, `ab-node-a.err`) are taken off.
+
+    Each path of `leading` stands for several whose names begin alike.
+    """
     fronts: dict[tuple[str, ...], list[str]] = {}
     for name in names:
         match = _ORDERING.match(name.stem)
-        fronts.setdefault(name.folders, []).append(match[1] if match else "")
+        words = [match[1] if match else ""] * (2 if name.path in leading else 1)
+        fronts.setdefault(name.folders, []).extend(words)
     ordered = {
         folder
         for folder, words in fronts.items()

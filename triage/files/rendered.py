@@ -33,6 +33,8 @@ class _Place:
 
 def rendered(sources: Sequence[Source]) -> list[Source]:
     """The sources of such folders with job, attempt, node and its number; whatever the host is called, it is one."""
+    if not any("attempt-" in source.path for source in sources):
+        return list(sources)
     places = [_place(source.path) for source in sources]
     runs = {place.run: place.job for place in places if place is not None and place.run is not None}
     restarted = any(place is not None and place.restart for place in places)

@@ -68,7 +68,8 @@ def resolve(attempt: Attempt, feeds: Sequence[Fed], ruleset: RuleSet, everything
     clock = Clock(_stamps(attempt.kept))
     writers = _Writers(world, sources)
     exits = _exits(attempt.kept, writers, clock)
-    occurrences = _occurrences(attempt.kept, writers, clock, exits)
+    collectives: list[SeenCollective] = []
+    occurrences = _occurrences(attempt.kept, writers, clock, exits, collectives)
     return JobLog(
         sources=sources,
         world=world,
@@ -77,11 +78,7 @@ def resolve(attempt: Attempt, feeds: Sequence[Fed], ruleset: RuleSet, everything
         incidents=group(occurrences),
         occurrences=occurrences,
         exits=exits,
-        collectives=[
-            SeenCollective(e, writers.of(e), clock.bounds(e.when))
-            for e in events
-            if isinstance(e, Collective)
-        ],
+        collectives=collectives,
         ruleset=ruleset,
         facts=facts,
         manifests=sorted((e for e in events if isinstance(e, Manifest)), key=lambda e: e.node_rank),
@@ -160,8 +157,13 @@ def _exits(kept: Sequence[Kept], writers: _Writers, clock: Clock) -> list[Resolv
 
 
 def _occurrences(
-    kept: Sequence[Kept], writers: _Writers, clock: Clock, exits: Sequence[ResolvedExit]
+    kept: Sequence[Kept],
+    writers: _Writers,
+    clock: Clock,
+    exits: Sequence[ResolvedExit],
+    collectives: list[SeenCollective],
 ) -> list[Occurrence]:
+    """What rules matched; `collectives` get those on the way, for neighbours share who and when."""
     world, sources = writers.world, writers.sources
     ended: dict[int, float] = {}
     died: set[int] = set()
@@ -173,10 +175,11 @@ def _occurrences(
     where_of_exit = {id(e.exit): e.where for e in exits}
     found: list[Occurrence] = []
     for k in kept:
-        match = k.deciding
+        event, match = k.event, k.deciding
+        if isinstance(event, Collective):
+            collectives.append(SeenCollective(event, writers.of(event), clock.bounds(event.when)))
         if match is None:
             continue
-        event = k.event
         where = where_of_exit.get(id(event)) or _by_pid(
             match.captures, sources[event.span.source], event, world
         )

@@ -177,26 +177,36 @@ class Keeper:
 
 
 def in_brief(kept: Sequence[Kept]) -> tuple[Kept, ...]:
-    """Without lines that say again what their process has just said, and of iterations in a row the last two."""
+    """Without what says again what its process has just said, and of iterations in a row the last two."""
     found: list[Kept] = []
-    said: dict[object, int] = {}
     steps = 0
     for one in reversed(kept):
         steps = steps + 1 if _is_iteration(one.event) else 0
         if steps <= 2:
             found.append(one)
     found.reverse()
+    said: dict[object, tuple[object, int]] = {}
     return tuple([one for one in found if not _is_said_again(one, said)])
 
 
-def _is_said_again(one: Kept, said: dict[object, int]) -> bool:
-    """Whether a line of the same rule ends right before it; `said` is where each one's last line ends."""
-    if one.deciding is None or not isinstance(one.event, Message):
+def _is_said_again(one: Kept, said: dict[object, tuple[object, int]]) -> bool:
+    """Whether the same is said right before it, by the same process or by one of which a later line has no label;
+    `said` holds who said it last, and where that ends."""
+    event, span = one.event, one.event.span
+    words: object = None
+    if isinstance(event, Message) and one.deciding is not None:
+        words = one.deciding.rule.id
+    elif isinstance(event, Collective):
+        words = (event.what, event.seq, event.op, event.group_rank, event.ranks, event.peer)
+    if words is None:
         return False
-    words, span = (one.event.tags.stream_key(), one.deciding.rule.id), one.event.span
-    end = said.get(words)
-    said[words] = span.last
-    return end is not None and span.first - end <= NEAR
+    writer, end = said.get(words, (None, -NEAR))
+    own = event.tags.stream_key()
+    said[words] = (own if own != _NOBODY else writer, span.last)
+    return span.first - end < NEAR and own in (writer, _NOBODY)
+
+
+_NOBODY = Tags().stream_key()
 
 
 def _is_iteration(event: Event) -> TypeGuard[Progress]:
