@@ -16,7 +16,7 @@ from triage.core.cause.attempts import Attempt, decide, split_attempts
 from triage.core.cause.explain import Explained, explain_attempt
 from triage.core.cause.joblog import Reason
 from triage.core.cause.jobs import choose_job
-from triage.core.cause.keeper import CROWD, NOTHING, Holding, Keeper, Kept, Outcome
+from triage.core.cause.keeper import NOTHING, Holding, Keeper, Kept, Outcome, is_crowd
 from triage.core.cause.places import Locate, Places
 from triage.core.cause.verdict import Scanned, Verdict
 from triage.core.events.extract import artifact_event, cut_error_file_event, error_file_event, events_of
@@ -268,7 +268,7 @@ class Analysis:
         sources = [feed.source for feed in self.feeds]
         chosen = choose_job(self.feeds, choice.job)
         holdings = [self.feeds[i].holding for i in chosen.sources]
-        crowd = len(holdings) > CROWD
+        crowd = is_crowd(len(self.feeds))
         kept: list[Kept] = [k for held in holdings for k in (held.brief if crowd else held.kept)]
         attempts = split_attempts(sources, kept)
         explained = self._explain(attempts, choice.attempt, locate, chosen.job)

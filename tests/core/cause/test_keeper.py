@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tests.support import engine
-from triage.core.cause.keeper import ALIKE, KINDS, STAMPS_KEPT, STEPS_KEPT, Keeper
-from triage.core.events.model import Exit, Interval, Link, Message, Progress, Span, Trace
+from triage.core.cause.keeper import ALIKE, KINDS, STAMPS_KEPT, STEPS_KEPT, Keeper, in_brief
+from triage.core.events.model import Collective, Event, Exit, Interval, Link, Message, Progress, Span, Trace
 from triage.core.logs.record import Stamp, Tags
+from triage.core.values import replace
 
 
 def trace(place: int, message: str, rank: int | None = None) -> Trace:
@@ -94,3 +95,41 @@ def test_a_cause_in_the_chain_decides_over_the_symptom_that_wraps_it() -> None:
     (one,) = kept.kept()
     assert one.deciding is not None
     assert (one.deciding.rule.category, one.deciding.link) == ("oom", 0)
+
+
+TIMED_OUT = "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=41, OpType=ALLREDUCE)"
+
+
+def brief_places(*events: Event) -> list[int]:
+    kept = keeper()
+    kept.add(events)
+    return [k.event.span.first for k in in_brief(kept.kept())]
+
+
+def said(place: int, text: str, rank: int | None = 3) -> Message:
+    return Message(Span(0, place, place + 90), Tags(rank=rank), text=text, level="E", dialect="glog")
+
+
+def test_in_brief_a_process_says_a_thing_once_until_it_says_it_later_again() -> None:
+    again = "terminate called\n  what():  " + TIMED_OUT
+    places = brief_places(
+        said(0, TIMED_OUT), said(100, TIMED_OUT + " again"), said(200, again, None), said(9_000, TIMED_OUT)
+    )
+    assert places == [0, 9_000]
+
+
+def test_in_brief_what_another_process_says_stays() -> None:
+    assert brief_places(said(0, TIMED_OUT), said(100, TIMED_OUT, 4), said(200, TIMED_OUT, 5)) == [0, 100, 200]
+
+
+def test_in_brief_another_collective_stays() -> None:
+    one = Collective(Span(0, 0, 90), what="timeout", seq=41)
+    places = brief_places(
+        one, replace(one, span=Span(0, 100, 190), seq=42), replace(one, span=Span(0, 200, 290))
+    )
+    assert places == [0, 100]
+
+
+def test_in_brief_the_last_iterations_before_and_behind_a_failure_stay() -> None:
+    steps = [Progress(Span(0, n, n + 1), iteration=n) for n in (0, 10, 20, 40, 50, 60)]
+    assert brief_places(*steps[:3], trace(30, "broken"), *steps[3:]) == [10, 20, 30, 50, 60]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support import engine, ruleset
 from triage.core.analysis import Analysis
+from triage.core.cause import keeper
 from triage.core.cause.keeper import Held, Outcome, in_brief
 from triage.core.cause.twins import OFTEN, RARELY, Twin, Twins
+from triage.core.cause.verdict import Verdict
+from triage.core.logs.source import Source
 
 LINE = (
     b"gpu07:1%03d:2%03d [4] NCCL INFO Connected all rings\n"
@@ -70,3 +75,23 @@ def test_an_outline_that_is_rare_is_not_tried() -> None:
     for number in range(1_000):
         twins.outcome(number, b"word " * (number // (OFTEN - 1)))
     assert not twins.forms
+
+
+@pytest.mark.parametrize("crowd", [10, 10_000])
+def test_the_verdict_on_many_alike_files_is_that_of_the_slow_twin(
+    crowd: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper, "CROWD", crowd)
+    logs = {rank: log(rank) for rank in range(100, 240) if rank != 177}
+    logs[150] = b"[rank150]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+
+    def verdict(*, naive: bool) -> Verdict:
+        analysis = Analysis(ruleset(), engine(), naive=naive)
+        if not naive:
+            analysis.look_for_twins()
+        for rank, data in logs.items():
+            analysis.open(Source(f"rank{rank}.out", rank=rank)).read(data, analysis.twins)
+        assert naive or sum(isinstance(feed.holding, Twin) for feed in analysis.feeds) > 90
+        return analysis.verdict(lambda _, offsets: [1] * len(offsets))
+
+    assert verdict(naive=False) == verdict(naive=True)

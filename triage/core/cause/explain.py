@@ -11,7 +11,7 @@ from triage.core.cause.facts import merge_facts
 from triage.core.cause.incident import Occurrence, group, is_statement
 from triage.core.cause.joblog import JobLog, ResolvedExit, SeenCollective
 from triage.core.cause.jobs import Fed
-from triage.core.cause.keeper import CROWD, Kept
+from triage.core.cause.keeper import Kept, is_crowd
 from triage.core.cause.placement import build_world
 from triage.core.cause.places import Locate
 from triage.core.cause.rootcause import Selection, select
@@ -237,7 +237,7 @@ def _exit_bounds(clock: Clock, event: Exit) -> Bounds:
 
 
 def _line_times(feeds: Sequence[Fed], clock: Clock) -> list[float]:
-    crowd = len(feeds) > CROWD
+    crowd = is_crowd(len(feeds))
     held = (feed.holding.recent if crowd else feed.holding.stamps for feed in feeds)
     found = (clock.seconds(stamp) for stamps in held for stamp in stamps)
     return sorted(seconds for seconds in found if seconds is not None)

@@ -176,6 +176,11 @@ class Keeper:
             self._last[key] = kept
 
 
+def is_crowd(sources: int) -> bool:
+    """Whether so many sources of one call are weighed in brief."""
+    return sources > CROWD
+
+
 def in_brief(kept: Sequence[Kept]) -> tuple[Kept, ...]:
     """Without what says again what its process has just said, and of iterations in a row the last two."""
     found: list[Kept] = []
