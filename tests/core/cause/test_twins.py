@@ -92,6 +92,6 @@ def test_the_verdict_on_many_alike_files_is_that_of_the_slow_twin(
         for rank, data in logs.items():
             analysis.open(Source(f"rank{rank}.out", rank=rank)).read(data, analysis.twins)
         assert naive or sum(isinstance(feed.holding, Twin) for feed in analysis.feeds) > 90
-        return analysis.verdict(lambda _, offsets: [1] * len(offsets))
+        return analysis.verdict(lambda index, offsets: [(f"rank{index}.out", 1) for _ in offsets])
 
     assert verdict(naive=False) == verdict(naive=True)
