@@ -70,6 +70,7 @@ def test_a_job_that_nobody_knows_is_a_typo_and_a_known_one_is_taken(
     cluster = Cluster(tmp_path, jobs={JobId(18): Job()})
     monkeypatch.setattr(Slurm, "status", lambda _, jobs: cluster.status(jobs))
     monkeypatch.setattr(Slurm, "details", lambda _, job: cluster.details(job))
+    monkeypatch.setattr(Slurm, "named", lambda _, job: job)
     assert main([*words, "81"]) == 3
     assert "no job 81" in capsys.readouterr().err
     assert main([*words, "18"]) == 0

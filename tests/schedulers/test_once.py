@@ -115,6 +115,9 @@ class World:
     def status(self, jobs: Sequence[JobId], since: float | None = None) -> Mapping[JobId, JobStatus]:
         raise NotImplementedError
 
+    def named(self, job: JobId) -> JobId:
+        return job
+
     def details(self, job: JobId) -> Details | None:
         raise NotImplementedError
 

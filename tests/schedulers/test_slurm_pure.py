@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -300,3 +301,42 @@ def test_pending_jobs_are_read_with_what_they_wait_for_and_an_odd_line_is_not_pa
     ]
     assert listing.whole
     assert not parse.read_waiting("slurm_load_jobs: something\n").whole
+
+
+def test_the_bare_id_of_an_array_means_all_that_is_told_of_it() -> None:
+    records = parse.read_details(text("scontrol-job-array-many-records"))
+    whole = parse.meant(records, JobId(37))
+    assert whole is not None
+    assert set(whole.numbers) == {record.raw for record in records}
+    task = parse.meant(records, JobId(37, 1))
+    assert task is not None
+    assert (task.job, task.numbers) == (JobId(37, 1), ())
+    assert parse.meant(records, JobId(99)) is None
+
+
+def test_a_task_that_has_not_started_is_told_by_the_arrays_own_record_and_never_by_another_tasks() -> None:
+    records = parse.read_details(text("scontrol-job-array-many-records"))
+    waiting = [record for record in records if record.job.task is None]
+    found = parse.meant(records, JobId(37, 77))
+    assert found == (waiting[0] if waiting else None)
+    assert parse.meant([record for record in records if record.job.task is not None], JobId(37, 77)) is None
+
+
+@pytest.mark.parametrize("name", [JobId(38), JobId(38, component=0), JobId(38, component=1)], ids=str)
+def test_every_id_of_a_heterogeneous_job_means_the_whole_job(name: JobId) -> None:
+    records = parse.read_details(text("scontrol-job-heterogeneous"))
+    found = parse.meant(records, name)
+    assert found is not None
+    assert set(found.numbers) == {record.raw for record in records}
+    assert commands.scancel(name)[-1] == commands.scontrol_job(name)[-1] == "38"
+    assert "JobId=38" in commands.scontrol_update(name, "Requeue", "0")
+    assert commands.scancel_signal(name, "USR2")[-1] == "38"
+
+
+def test_the_fence_of_an_array_holds_when_it_holds_for_every_task() -> None:
+    records = parse.read_details(text("scontrol-job-array-many-records"))
+    for fences, whole in (([False, False], False), ([False, True], True), ([False, None], None)):
+        pair = [replace(record, requeue=fence) for record, fence in zip(records, fences, strict=False)]
+        found = parse.meant(pair, JobId(37))
+        assert found is not None
+        assert found.requeue is whole

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,30 @@ def test_an_id_given_out_again_is_another_job(database: Database) -> None:
     assert find_job(database, JOB) == get_job(database, second)
 
 
+def test_an_id_given_out_again_while_nobody_watched_is_another_job_and_stays_held(database: Database) -> None:
+    first = remember(database, new(submitted=900.0, options={"artifacts": ["m.json"]}))
+    set_watched(database, first, True)
+    set_held(database, first, True)
+    assert remember(database, new(submitted=1200.0)) == first
+    second = remember(database, new(submitted=9000.0))
+    old, known = get_job(database, first), get_job(database, second)
+    assert (old.outcome, old.watched) == ("unknown", False)
+    assert old.ended is not None
+    assert old.ended < 9000.0
+    assert (known.held, known.options) == (True, {})
+
+
+def test_the_submit_of_this_machines_clock_may_be_far_off(database: Database) -> None:
+    first = remember(database, replace(new(submitted=900.0), origin="submit"))
+    assert remember(database, new(submitted=4500.0)) == first
+
+
+def test_a_job_of_another_scheduler_with_the_same_id_goes_on(database: Database) -> None:
+    local = remember(database, new(submitted=900.0, scheduler="local"))
+    assert remember(database, new(submitted=9000.0, scheduler="slurm")) != local
+    assert get_job(database, local).ended is None
+
+
 def test_a_verdict_is_written_once(database: Database) -> None:
     number = remember(database, new())
     set_watched(database, number, True)
@@ -94,11 +119,26 @@ def test_an_attempt_has_one_decision_however_often_it_is_made(database: Database
     assert again == first
     dry = intend(database, number, ATTEMPT, Cause.ARTIFACT, 1500.0, "would", {}, dry=True)
     assert dry.number != first.number
-    sent = reach(database, reach(database, first, Stage.FENCED, 1501.0, requeue=True), Stage.SENT, 1502.0)
+    fenced = reach(database, first, Stage.FENCED, 1501.0, requeue=True)
+    assert fenced is not None
+    sent = reach(database, fenced, Stage.SENT, 1502.0)
+    assert sent is not None
     assert (sent.requeue, sent.saved) == (True, None)
     done = reach(database, sent, Stage.DONE, 1510.0, ended=1900.0)
+    assert done is not None
     assert done.saved == 16.0
     assert [action.stage for action in actions_of(database, number)] == [Stage.DONE, Stage.INTENDED]
+
+
+def test_a_step_on_an_action_that_another_watcher_has_moved_on_is_not_taken(database: Database) -> None:
+    number = remember(database, new())
+    mine = intend(database, number, ATTEMPT, Cause.ARTIFACT, 1500.0, "it is there", {})
+    theirs = reach(database, mine, Stage.ABANDONED, 1501.0)
+    assert theirs is not None
+    assert reach(database, mine, Stage.FENCED, 1502.0) is None
+    assert [action.stage for action in actions_of(database, number)] == [Stage.ABANDONED]
+    forget(database, number)
+    assert reach(database, theirs, Stage.DONE, 1503.0) is None
 
 
 def test_an_abandoned_decision_leaves_room_for_another(database: Database) -> None:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from tests.minislurm.cluster import MiniSlurm
 from triage.cli.exitcodes import of_error
 from triage.cli.following import follow_jobs
 from triage.core.jobs.identity import JobId, parse_job
 from triage.errors import TriageError
+from triage.schedulers.process import Answer, Call, run
 from triage.store.database import Database
 from triage.watch.events import Event
 from triage.watch.options import Options
@@ -29,6 +34,9 @@ trap ended USR2
 mkdir -p "$folder"
 echo "triage.started/1 job=$SLURM_JOB_ID attempt=${{SLURM_RESTART_COUNT:-0}} end=USR2" > "$folder/started"
 """
+
+
+SLOW = pytest.mark.skipif(not os.environ.get("TRIAGE_SLOW"), reason="slow: set TRIAGE_SLOW=1")
 
 
 @dataclass(slots=True)
@@ -59,6 +67,13 @@ class Watching:
         return "\n".join(event.line() for event in self.told)
 
 
+def hold(site: RealSite, job: JobId | str, *words: str) -> None:
+    """`triage hold`, as its user runs it."""
+    argv = [sys.executable, "-m", "triage", "hold", str(job), *words]
+    done = subprocess.run(argv, env=site.environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @dataclass(slots=True)
 class RealSite:
     """A folder on the mini-Slurm's machine."""
@@ -66,6 +81,25 @@ class RealSite:
     mini: MiniSlurm
     folder: Path
     submitted: list[JobId] = field(default_factory=list)
+    acts: list[str] = field(default_factory=list)
+    """The commands that the watchers sent to change something."""
+    before: Callable[[str], None] = lambda _: None
+    """Gets the line of each command of a watcher before it runs: a test may change the cluster there."""
+
+    def runner(self, call: Call) -> Answer:
+        line = " ".join(call.argv)
+        self.before(line)
+        if (
+            line.startswith(("scancel", "scontrol update", "scontrol -M mini update"))
+            and "Comment=" not in line
+        ):
+            self.acts.append(line)
+        return run(call)
+
+    @property
+    def hits(self) -> list[str]:
+        """What a watcher sent to end a job."""
+        return [line for line in self.acts if line.startswith("scancel")]
 
     @property
     def environment(self) -> dict[str, str]:
@@ -107,6 +141,24 @@ class RealSite:
         thread.start()
         return Watching(thread, told, code)
 
+    def unharmed(self, job: JobId, *, restarts: int = 0, seconds: float = 3.0) -> None:
+        """Some looks later the job still runs, may be requeued, and nobody has sent anything to end it."""
+        self.keeps_running(job, restarts=restarts, seconds=seconds)
+        assert self.hits == []
+
+    def keeps_running(self, job: JobId, *, restarts: int, seconds: float) -> None:
+        time.sleep(seconds)
+        assert self.state(job) == "RUNNING"
+        assert f"Requeue=1 Restarts={restarts} " in self.mini.output("scontrol", "show", "job", job.local)
+
+    def restarts(self, job: JobId) -> int:
+        """How often Slurm has started it again."""
+        shown = self.mini.run("scontrol", "show", "job", job.local).stdout
+        return int(shown.split("Restarts=")[1].split()[0]) if "Restarts=" in shown else 0
+
+    def may_requeue(self, job: JobId) -> bool:
+        return "Requeue=1 " in self.mini.output("scontrol", "show", "job", job.local)
+
     def log(self, job: JobId, name: str = "train") -> Path:
         return self.folder / f"{name}-{job.number}.out"
 
@@ -119,14 +171,28 @@ class RealSite:
     def state(self, job: JobId) -> str:
         return self.mini.run("squeue", "-h", "-t", "all", "-j", str(job.number), "-o", "%T").stdout.strip()
 
+    def requeued(self, job: JobId) -> bool:
+        """Whether Slurm takes a requeue; it waits to be started again then."""
+        return self.mini.run("scontrol", "requeue", str(job)).returncode == 0
+
+    def preempted(self, job: JobId) -> bool:
+        """Another job takes the node; whether this one waits to be started again."""
+        urgent = self.submit("sleep 1\n", "--partition=urgent", "--exclusive", "-w", "gpu1", name="urgent")
+        self.until("the urgent job has run", lambda: self.state(urgent) in ("", "COMPLETED"), seconds=60)
+        return self.state(job) == "PENDING"
+
     def requeue(self, job: JobId) -> None:
         """It starts again, without the two minutes that Slurm waits."""
         self.mini.output("scontrol", "requeue", str(job))
         self.start_now(job)
 
     def start_now(self, job: JobId) -> None:
-        """Slurm sets the time once more when it has cleaned up after the attempt before: it is told until the job runs."""
+        """Slurm sets the time once more when it has cleaned up after the attempt before: it is told until the job runs.
+
+        Told at once, it may start the next attempt while the script of the one before is being removed, and that fails.
+        """
         self.until("it waits again", lambda: self.state(job) == "PENDING")
+        time.sleep(2)
 
         def runs() -> bool:
             self.mini.run("scontrol", "update", f"JobId={job}", "StartTime=now")

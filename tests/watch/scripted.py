@@ -105,6 +105,9 @@ class Cluster:
             str(self.output(job)), None, job.number, one.uid, one.requeue, 8, one.limit,
         )  # fmt: skip
 
+    def named(self, job: JobId) -> JobId:
+        return job
+
     def past(self, job: JobId) -> Details | None:
         raise NotImplementedError
 

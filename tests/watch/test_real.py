@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from tests.minislurm.cluster import MiniSlurm
-from tests.watch.real import RealSite
+from tests.watch.real import SLOW, RealSite
 from triage.cli.main import main
 from triage.core.jobs.cancel import Stage
 from triage.core.jobs.identity import JobId
@@ -24,12 +21,6 @@ from triage.watch.options import Options
 
 RESULT = 'printf \'{"job_id": %s, "restart": %s}\' "$SLURM_JOB_ID" "${SLURM_RESTART_COUNT:-0}" > part && mv part result.json\n'
 TRACE = "echo '[rank1]: Traceback (most recent call last):' >&2\necho '[rank1]:   File \"/w/t.py\", line 7, in <module>' >&2\necho '[rank1]: ValueError: bad luck' >&2\n"
-SLOW = pytest.mark.skipif(not os.environ.get("TRIAGE_SLOW"), reason="slow: set TRIAGE_SLOW=1")
-
-
-@pytest.fixture
-def site(mini_slurm: MiniSlurm, tmp_path: Path) -> RealSite:
-    return RealSite(mini_slurm, tmp_path)
 
 
 def explained(site: RealSite, *words: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, dict[str, object]]:

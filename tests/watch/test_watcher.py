@@ -15,12 +15,12 @@ from tests.watch.scripted import START, Cluster, Job, Stage
 from triage.core.jobs.dependents import Waiting
 from triage.core.jobs.handshake import Started, marker_text
 from triage.core.jobs.identity import JobId
-from triage.errors import UsageError
+from triage.errors import SchedulerError, UsageError
 from triage.report.schema import schema_text
 from triage.schedulers.interface import Details
 from triage.store.actions import actions_of
 from triage.store.database import KILL_SWITCH
-from triage.store.jobs import NewJob, find_job, remember, set_held, verdict_of
+from triage.store.jobs import NewJob, all_jobs, find_job, forget, remember, set_held, verdict_of
 from triage.watch import results
 from triage.watch.events import KINDS
 from triage.watch.options import Options
@@ -491,7 +491,38 @@ def test_of_two_watchers_one_acts(stage: Stage) -> None:
     stage.run(first, 5)
     stage.run(second, 100)
     assert stage.cluster.acts == ["cancel attempt 0"]
-    assert all(loop.watchers[JOB].is_over for loop in (first, second))
+    endings = [loop.watchers[JOB].ending for loop in (first, second)]
+    assert [ending.outcome for ending in endings if ending is not None] == ["completed-early"] * 2
+
+
+@pytest.mark.parametrize("reporter_first", [True, False])
+def test_of_two_watchers_both_say_that_the_end_was_early_whoever_sees_it_first(
+    stage: Stage, reporter_first: bool
+) -> None:
+    path = with_result(stage)
+    actor, reporter = stage.loop(), replace(stage, holder="there:2:b", host="there").loop()
+    for loop in (actor, reporter):
+        stage.run(loop, 3)
+    write(path, own())
+    stage.run(actor, 30, lambda: stage.cluster.acts != [])
+    for loop in (reporter, actor) if reporter_first else (actor, reporter):
+        stage.run(loop, 100)
+    endings = [loop.watchers[JOB].ending for loop in (actor, reporter)]
+    assert [ending.outcome for ending in endings if ending is not None] == ["completed-early"] * 2
+    known = find_job(stage.database(), JOB)
+    assert known is not None
+    assert known.outcome == "completed-early"
+    assert stages_of(stage) == ["done"]
+
+
+def test_a_watcher_that_refuses_leaves_the_act_to_one_that_may(stage: Stage) -> None:
+    stage.cluster.dependents = (Waiting("62", "afterok:18(unfulfilled)"),)
+    write(with_result(stage), own())
+    stage.run(stage.loop(), 20)
+    assert "refused" in stage.kinds()
+    stage.options = replace(stage.options, break_dependents=True)
+    stage.run(replace(stage, holder="there:2:b", host="there").loop(), 30)
+    assert stage.cluster.acts == ["cancel attempt 0"]
 
 
 def test_an_outage_is_told_once_and_nothing_is_concluded(stage: Stage) -> None:
@@ -535,12 +566,12 @@ def test_a_requeue_is_told_and_the_end_of_the_log_is_kept(stage: Stage) -> None:
 
 def test_a_store_that_is_full_ends_nothing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     from triage.errors import StoreError
-    from triage.watch import early
+    from triage.watch import decision
 
     def full(*_: object, **__: object) -> None:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(early, "intend", full)
+    monkeypatch.setattr(decision, "intend", full)
     write(with_result(stage), own())
     stage.run(stage.loop(), 30)
     assert stage.cluster.acts == []
@@ -810,3 +841,124 @@ def test_every_event_fits_the_schema_and_every_kind_is_in_it(stage: Stage) -> No
     stage.run(stage.loop(), 300)
     for event in stage.told:
         jsonschema.validate(json.loads(event.to_json()), schema)
+
+
+@pytest.mark.parametrize("failures", [1, 3])
+def test_a_fence_that_cannot_be_taken_back_yet_is_tried_again(stage: Stage, failures: int) -> None:
+    path = with_result(stage, when="loss < 3")
+    write(path, own(loss=2))
+    left = failures
+
+    def fail(what: str) -> None:
+        nonlocal left
+        if what == "set_requeue" and not stage.cluster.jobs[JOB].requeue and left:
+            left -= 1
+            raise SchedulerError("slurmctld does not answer", transient=True)
+        if what == "set_requeue":
+            write(path, own(loss=40))
+
+    stage.cluster.before = fail
+    stage.run(stage.loop(), 100)
+    assert (left, stage.cluster.jobs[JOB].requeue) == (0, True)
+    assert stages_of(stage) == ["abandoned"]
+    assert stage.cluster.acts == []
+    assert stage.said().count("is not ended early") == 1
+
+
+def test_a_fence_that_may_be_carried_out_late_is_asked_for_again_before_the_act(stage: Stage) -> None:
+    """The command ran into its time limit; what it asked for may still come."""
+    write(with_result(stage), own())
+    failed = False
+
+    def fail(what: str) -> None:
+        nonlocal failed
+        if what == "set_requeue" and not failed:
+            failed = True
+            raise SchedulerError("scontrol did not answer in time", transient=True)
+        if what == "cancel":
+            assert not stage.cluster.jobs[JOB].requeue
+
+    stage.cluster.before = fail
+    stage.run(stage.loop(), 100)
+    assert stages_of(stage) == ["done"]
+    assert stage.cluster.acts == ["cancel attempt 0"]
+
+
+@pytest.mark.parametrize("at", ["details", "set_requeue", "waiting"])
+def test_a_watcher_that_was_held_up_for_minutes_does_nothing_that_another_one_has_taken_over(
+    stage: Stage, at: str
+) -> None:
+    """Slurm answers it only after its lease has run out, and then it goes on from where it was."""
+    path = with_result(stage)
+    slow = stage.loop()
+    other = replace(stage, holder="there:2:b", host="there").loop()
+    stage.run(slow, 3)
+    stage.run(other, 3)
+    held_up = False
+
+    def hold_up(what: str) -> None:
+        nonlocal held_up
+        if what == at and stages_of(stage) and not held_up:
+            held_up = True
+            stage.cluster.now += 200
+            stage.run(other, 400)
+
+    stage.cluster.before = hold_up
+    write(path, own())
+    stage.run(slow, 300)
+    assert stage.cluster.acts == ["cancel attempt 0"]
+    assert stages_of(stage)[-1] == "done"
+
+
+def test_a_job_that_is_forgotten_behind_the_fence_is_not_ended_and_may_be_requeued(stage: Stage) -> None:
+    write(with_result(stage), own())
+    known: list[int] = []
+
+    def forgotten(what: str) -> None:
+        if what == "details" and not stage.cluster.jobs[JOB].requeue and not known:
+            found = find_job(stage.database(), JOB)
+            assert found is not None
+            known.append(found.number)
+            forget(stage.database(), found.number)
+
+    stage.cluster.before = forgotten
+    loop = stage.loop()
+    stage.run(loop, 30)
+    assert known
+    loop.watchers[JOB].leave()
+    assert stage.cluster.acts == []
+    assert stage.cluster.jobs[JOB].requeue
+
+
+def test_what_was_sent_in_vain_leaves_no_fence_once_nobody_wants_it(stage: Stage) -> None:
+    write(with_result(stage), own())
+
+    def lose(what: str) -> None:
+        if what == "cancel":
+            raise KeyboardInterrupt
+
+    stage.cluster.before = lose
+    with pytest.raises(KeyboardInterrupt):
+        stage.run(stage.loop(), 100)
+    stage.cluster.before = lambda _: None
+    stage.options = Options()
+    loop = replace(stage, holder="here:2:b").loop()
+    stage.run(loop, 500)
+    assert not stage.cluster.jobs[JOB].requeue
+    stage.run(loop, 300)
+    assert stage.cluster.jobs[JOB].requeue
+    assert stages_of(stage) == ["abandoned"]
+    assert stage.cluster.acts == []
+
+
+def test_the_end_of_a_job_whose_id_was_given_out_again_lies_before_the_next_ones_submit(stage: Stage) -> None:
+    """However late that is seen: the next one is a job of its own in the store."""
+    write(with_result(stage), own())
+    stage.run(stage.loop(), 300)
+    stage.cluster.now += 500
+    stage.cluster.jobs[JOB] = Job(submitted=START + 60, started=START + 61)
+    stage.options = Options()
+    stage.run(replace(stage, holder="here:2:b").loop(), 20)
+    first, second = sorted(all_jobs(stage.database()), key=lambda known: known.number)
+    assert (first.outcome, second.ended) == ("completed-early", None)
+    assert actions_of(stage.database(), second.number) == []

@@ -111,14 +111,17 @@ def _add(arguments: argparse.Namespace, database: Database) -> int:
     from triage.cli.existing import must_exist
     from triage.cli.watch import options_from
     from triage.store.daemons import living
-    from triage.store.jobs import NewJob, remember, set_watched
+    from triage.store.jobs import NewJob, get_job, remember, set_watched
 
     job = _job(arguments.job)
     options = options_from(arguments)
-    must_exist(job, database, os.environ)
-    number = remember(
-        database, NewJob(job, "daemon", time.time(), folder=os.getcwd(), options=options.as_json())
+    job, submitted = must_exist(job, database, os.environ)
+    new = NewJob(
+        job, "daemon", time.time(), submitted=submitted, folder=os.getcwd(), options=options.as_json()
     )
+    number = remember(database, new)
+    if get_job(database, number).ended is not None:
+        raise UsageError(f"job {job} has ended: `triage explain {job}` says how")
     set_watched(database, number, True)
     running = living(database, time.time())
     hint = "" if running else "; no daemon runs: start one with `triage daemon run`"

@@ -51,7 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="explain attempt N (from 1) instead of the one that decides",
     )
     parser.add_argument(
-        "--record", metavar="FILE", help="what is known of the job beside its logs: a triage-JOBID.json"
+        "--record",
+        metavar="FILE",
+        help="what is known of the job beside its logs: a triage-JOBID.json, or saved output of `scontrol show job` or `sacct`",
     )
     parser.add_argument(
         "--scheduler",
@@ -133,10 +135,9 @@ def asked_for(arguments: argparse.Namespace) -> tuple[list[str], Record | None]:
     """The logs, and what is known beside them; the paths of a job that is named by its id are looked up."""
     record = None
     if arguments.record is not None:
-        from triage.core.cause.record import read_record
-        from triage.files.records import read_record as read_file
+        from triage.cli.jobs import named_job, saved
 
-        record = read_record(read_file(arguments.record))
+        record = saved(arguments.record, named_job(arguments.paths))
     if len(arguments.paths) == 1 and arguments.paths[0][:1].isdigit():
         from triage.cli.jobs import find, named_job
 

@@ -116,12 +116,21 @@ def first_sight(world: World, loop: Loop, sleep: Callable[[float], None]) -> Non
             break
         sleep(_PAUSE)
     if unknown:
+        for job in unknown:
+            _refuse_raw_number(world, job)
         names = ", ".join(str(job) for job in unknown)
         raise InputError(
             f"no job {names}: the queue does not list it and accounting has no row of it;"
             " check the number, and name the cluster (`18;CLUSTER`) if it is another one"
         )
     loop.take(answers, world.clock())
+
+
+def _refuse_raw_number(world: World, job: JobId) -> None:
+    """Slurm acts on a task by its index in the array alone."""
+    name = world.scheduler.named(job)
+    if name != job:
+        raise InputError(f"{job} is the number that job {name} knows itself by: name it {name}")
 
 
 def _fail_for_good(world: World, job: JobId) -> None:

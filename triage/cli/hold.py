@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     from triage.cli.state import open_store
     from triage.core.jobs.identity import parse_job
     from triage.errors import UsageError
-    from triage.store.jobs import NewJob, find_job, is_held, remember, set_held
+    from triage.store.jobs import NewJob, get_job, is_held, remember, set_held
 
     job = parse_job(arguments.job)
     if job is None:
@@ -29,9 +29,10 @@ def run(arguments: argparse.Namespace) -> int:
             f"{arguments.job!r} is no job id: write 18, 18_3 for a task of an array, or 18;CLUSTER"
         )
     database = open_store(os.environ)
-    must_exist(job, database, os.environ)
-    known = find_job(database, job)
-    number = known.number if known is not None else remember(database, NewJob(job, "hold", time.time()))
+    job, submitted = must_exist(job, database, os.environ)
+    number = remember(database, NewJob(job, "hold", time.time(), submitted=submitted))
+    if get_job(database, number).ended is not None and not arguments.release:
+        raise UsageError(f"job {job} has ended: there is nothing to hold (`triage explain {job}`)")
     set_held(database, number, not arguments.release)
     if arguments.release and is_held(database, number, job):
         emit(

@@ -14,9 +14,10 @@ from triage.core.jobs.witness import JobStatus, Program, Witness, merge
 from triage.core.values import dataclass
 from triage.errors import InputError, SchedulerError, StoreError
 from triage.files.joblogs import log_paths
+from triage.files.records import parse_record, read_text, record_name
 from triage.files.records import read_record as read_file
-from triage.files.records import record_name
 from triage.schedulers.interface import Details, Scheduler, connect
+from triage.schedulers.slurm.saved import read_saved
 from triage.store.actions import Action, actions_of
 from triage.store.jobs import KnownJob, find_job
 from triage.watch.ending import record_of
@@ -60,6 +61,21 @@ def find(job: JobId, environment: Mapping[str, str], scheduler: str | None) -> F
     if output:
         record = _with_file(record, os.path.join(os.path.dirname(output), record_name(job.local)))
     return Found(tuple(path for path in places if _is_there(path)), record, tuple(places))
+
+
+def saved(path: str, job: JobId | None) -> Record:
+    """The record that `--record` names: one that `triage watch` wrote, or what Slurm printed. Raises InputError."""
+    text = read_text(path)
+    own = parse_record(text)
+    if own is not None:
+        return read_record(own)
+    found = read_saved(text, job)
+    if found is None:
+        raise InputError(
+            f"{path} is no record of a job: give a triage-JOBID.json that `triage watch` wrote, or what"
+            " `scontrol show job ID` or `sacct -P -j ID` printed"
+        )
+    return record_of(*found, None)
 
 
 def _asked(client: Scheduler, job: JobId) -> tuple[JobStatus | None, Details | None, SchedulerError | None]:

@@ -41,17 +41,30 @@ def write_record(folder: str, job: str, record: Mapping[str, Any]) -> str:
 
 def read_record(path: str) -> Mapping[str, Any]:
     """Raises InputError for what is no JSON object of bearable size."""
+    value = parse_record(read_text(path))
+    if value is None:
+        raise InputError(
+            f"{path} is no record of triage: give one that `triage watch` wrote, triage-JOBID.json"
+        )
+    return value
+
+
+def read_text(path: str) -> str:
+    """Raises InputError for what cannot be read, or is larger than any record."""
     try:
         with open(path, "rb") as file:
             data = file.read(LARGEST + 1)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    if len(data) > LARGEST:
+        raise InputError(f"{path} is no record of one job: it has more than {LARGEST >> 20} MiB")
+    return data.decode("utf-8", "replace")
+
+
+def parse_record(text: str) -> Mapping[str, Any] | None:
+    """`None` for what is no JSON object."""
     try:
-        value = json.loads(data) if len(data) <= LARGEST else None
+        value = json.loads(text)
     except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise InputError(
-            f"{path} is no record of triage: give one that `triage watch` wrote, triage-JOBID.json"
-        )
-    return value
+        return None
+    return value if isinstance(value, dict) else None

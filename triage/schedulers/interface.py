@@ -64,6 +64,8 @@ class Details:
     gpus: int | None = None
     limit: float | None = None
     """Its time limit in seconds."""
+    numbers: tuple[int, ...] = ()
+    """Of an array or a heterogeneous job that is meant as a whole, the raw numbers of its parts."""
 
 
 class Scheduler(Protocol):
@@ -86,6 +88,9 @@ class Scheduler(Protocol):
 
     def details(self, job: JobId) -> Details | None:
         """`None` if the scheduler does not know the job (any more)."""
+
+    def named(self, job: JobId) -> JobId:
+        """The id by which it acts on the job; that of an array's task is not the number that the task knows itself by."""
 
     def past(self, job: JobId) -> Details | None:
         """What is still known of a job that has left: at least where its logs lay; `None` if nothing is."""

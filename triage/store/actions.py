@@ -85,16 +85,17 @@ def reach(
     why: str | None = None,
     requeue: bool | None = None,
     ended: float | None = None,
-) -> Action:
-    """The action at its new stage, on disk."""
+) -> Action | None:
+    """The action at its new stage, on disk; `None` if it is no longer where `action` says: another watcher has moved it
+    on, or its job was forgotten. Nothing may be done on it then."""
     with database.transaction() as db:
-        db.execute(
+        moved = db.execute(
             "UPDATE actions SET stage = ?, since = ?, why = coalesce(?, why), requeue = coalesce(?, requeue),"
-            " ended = coalesce(?, ended) WHERE number = ?",
-            (stage.value, at, why, requeue, ended, action.number),
-        )
+            " ended = coalesce(?, ended) WHERE number = ? AND stage = ? AND since = ?",
+            (stage.value, at, why, requeue, ended, action.number, action.stage.value, action.since),
+        ).rowcount
         row = db.execute("SELECT * FROM actions WHERE number = ?", (action.number,)).fetchone()
-    return _action(row)
+    return _action(row) if moved else None
 
 
 def actions_of(database: Database, job: int | None = None) -> list[Action]:

@@ -78,12 +78,23 @@ class KnownJob:
 
 
 def remember(database: Database, new: NewJob) -> int:
-    """The number of the job in the store; one that is there already and has not ended gets what is new about it."""
+    """The number of the job in the store; one that is there already and has not ended gets what is new about it.
+
+    A hold outlives a job whose end nobody saw: whoever held the id may mean the job that has it now.
+    """
     with database.transaction() as db:
         row = db.execute(
             "SELECT * FROM jobs WHERE cluster = ? AND job = ? ORDER BY number DESC LIMIT 1", _key(new.job)
         ).fetchone()
-        if row is not None and not _is_another(row, new):
+        another = row is not None and _is_another(row, new)
+        held = False
+        if row is not None and another and row["ended"] is None and row["scheduler"] in (None, new.scheduler):
+            held = bool(row["held"])
+            db.execute(
+                "UPDATE jobs SET ended = ?, outcome = 'unknown', exit_code = 11, watched = 0 WHERE number = ?",
+                (_before(new), row["number"]),
+            )
+        if row is not None and not another:
             known = _known(row)
             db.execute(
                 "UPDATE jobs SET uid = ?, submitted = ?, name = ?, folder = ?, script = ?, output = ?, error = ?,"
@@ -97,9 +108,10 @@ def remember(database: Database, new: NewJob) -> int:
             return known.number
         cursor = db.execute(
             "INSERT INTO jobs (cluster, job, uid, submitted, added, origin, name, folder, script, output, error, token,"
-            " options, asked, scheduler) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " options, asked, scheduler, held) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (*_key(new.job), new.uid, new.submitted, new.added, new.origin, new.name, new.folder, new.script,
-             new.output, new.error, new.token, json.dumps(dict(new.options)), json.dumps(dict(_asked(new))), new.scheduler),
+             new.output, new.error, new.token, json.dumps(dict(new.options)), json.dumps(dict(_asked(new))), new.scheduler,
+             held),
         )  # fmt: skip
         assert cursor.lastrowid is not None
         return cursor.lastrowid
@@ -218,10 +230,23 @@ def _or(known: Any, new: Any) -> Any:
 
 
 def _is_another(row: sqlite3.Row, new: NewJob) -> bool:
-    """Another scheduler's; or the known one has ended and this one was submitted later: the id was given out again."""
+    """Another scheduler's; or the known one has ended, or was submitted long before: the id was given out again.
+
+    When a job of `triage submit` was submitted is only known by this machine's clock, which may be far off.
+    """
     if None not in (row["scheduler"], new.scheduler) and row["scheduler"] != new.scheduler:
         return True
-    return row["ended"] is not None and new.submitted is not None and new.submitted > row["ended"]
+    if new.submitted is None:
+        return False
+    if row["ended"] is not None and new.submitted > row["ended"]:
+        return True
+    told = row["submitted"] if row["origin"] != "submit" else None
+    return told is not None and new.submitted - told > _SUBMITTING
+
+
+def _before(new: NewJob) -> float:
+    """When the job that had the id before has ended at the latest; nobody saw it."""
+    return new.added if new.submitted is None else min(new.added, new.submitted - 1)
 
 
 def _known(row: sqlite3.Row) -> KnownJob:

@@ -53,6 +53,15 @@ def ending_of(
     return Ending(_outcome(status, verdict, early, action), verdict, status)
 
 
+def ended_at(life: Life, latest: JobStatus | None, now: float) -> float:
+    """When the job ended, at the latest: one whose id was given out again ended before that job's submit, however late
+    that is seen."""
+    if life.over is Happening.REUSED and latest is not None and latest.submitted is not None:
+        return min(now, latest.submitted - 1)
+    told = life.status.ended if life.over is Happening.ENDED and life.status is not None else None
+    return now if told is None else min(now, told)
+
+
 def record_of(job: JobId, status: JobStatus | None, action: Action | None) -> Record:
     return read_record(
         record_json(job, None, status, action), slurm_of(job, status) if status is not None else None

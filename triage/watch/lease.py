@@ -25,7 +25,9 @@ class Lease:
         return self.held
 
     def give_back(self) -> None:
+        """Another watcher may be allowed what this one is not."""
         release(self.world.database, self.job, self.world.holder)
+        self.held, self._asked = False, None
 
     def _dead(self) -> str | None:
         """The holder, if it was a process of this host that is gone."""

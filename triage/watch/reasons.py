@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from triage.core.cause.verdict import Verdict
 from triage.core.events.model import Progress
@@ -14,7 +15,6 @@ from triage.core.jobs.cancel import Cause
 from triage.core.jobs.state import State
 from triage.core.values import dataclass
 from triage.schedulers.interface import Details
-from triage.watch.early import Reason
 from triage.watch.logs import JobLogs
 from triage.watch.record import evidence_of
 from triage.watch.results import Proven
@@ -23,6 +23,18 @@ QUIET_AFTER_FAILURE = 30.0
 """Seconds without progress after a failure was seen, before the job is taken to hang on it."""
 _RESTARTS = re.compile(r"--max[-_]restarts[= ]+(\d{1,5})")
 _SCRIPT = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a job is to end early."""
+
+    cause: Cause
+    why: str
+    attempt: Attempt
+    evidence: Mapping[str, Any]
+    brake: str | None = None
+    planned_end: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,7 +185,7 @@ class Results:
         others = (one for one in marked if one.started.attempt != self.attempt.restarts)
         above = (marker_above(path) for path in dict.fromkeys((resolved, result.path)))
         return Claim(
-            frozenset({job.local, str(raw)}), self.attempt,
+            frozenset({job.local, str(raw), *map(str, details.numbers)}), self.attempt,
             tuple((one.started.attempt, one.folder) for one in (own, *others) if one is not None),
             own.at if own is not None and own.device == _device(resolved) else None,
             array=(str(job.number), str(job.task)) if job.task is not None else None,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import field, replace
-from typing import Any, assert_never
+from typing import Any
 
 from triage.core.cause.verdict import Verdict
-from triage.core.jobs.attempt import Succession, succession
 from triage.core.jobs.brakes import Quiet
 from triage.core.jobs.cancel import Wait
 from triage.core.jobs.identity import JobId
@@ -21,30 +19,26 @@ from triage.files.joblogs import log_paths
 from triage.schedulers.interface import Details
 from triage.store.actions import Action
 from triage.store.jobs import KnownJob, NewJob, end_job, find_job, get_job, is_same, remember
-from triage.watch.early import EarlyEnd, Reason
-from triage.watch.ending import EXIT_CODES, Ending, ending_of, leave_record
+from triage.watch.early import EarlyEnd
+from triage.watch.ending import EXIT_CODES, Ending, ended_at, ending_of, leave_record
 from triage.watch.events import Event
+from triage.watch.grounds import Grounds
 from triage.watch.lease import Lease
 from triage.watch.logs import JobLogs
 from triage.watch.options import Options, options_of
 from triage.watch.poller import Answer, Question
-from triage.watch.reasons import Quietness, Site, for_failure, for_hang, for_result, planned_end, time_left
+from triage.watch.reasons import Reason, Site, planned_end, time_left
 from triage.watch.rest import CLOSE_LOOK, Rest
 from triage.watch.results import Open, Proven, Results
-from triage.watch.storage import Storage
+from triage.watch.telling import told_of
 from triage.watch.words import (
-    end_words,
-    estimate_words,
     outcome_words,
     progress_words,
-    state_words,
     verdict_words,
 )
 from triage.watch.world import World
 
 _PROGRESS_EVERY = 300.0
-_WORKS_AGAIN = 2
-"""Looks with progress after which a failure is overcome; one may show what was written before it."""
 _DRAINED = 5.0
 """Seconds without a new byte after which a log of an ended job is taken to be whole, with `--drain`."""
 _THERE = "there"
@@ -65,7 +59,7 @@ class Watcher:
     results: Results | None = None
     early: EarlyEnd | None = None
     lease: Lease | None = None
-    quiet: Quiet = field(default_factory=Quiet)
+    grounds: Grounds = field(init=False)
     verdict: Verdict | None = None
     """The latest."""
     open: Open | None = None
@@ -75,15 +69,16 @@ class Watcher:
     _told_progress: float = 0.0
     _told_failure: str = ""
     _told_stall: bool = False
-    _proven: Proven | None = None
     _rest: Rest = field(default_factory=Rest)
     _draining: float | None = None
     """Since when the ended job's logs have been silent."""
-    _storage: Storage = field(default_factory=Storage)
-    _failed: Verdict | None = None
-    """The latest of this attempt that says it has failed."""
-    _worked: int = 0
-    """Looks with progress since then."""
+
+    def __post_init__(self) -> None:
+        self.grounds = Grounds(self.world, self.options)
+
+    @property
+    def quiet(self) -> Quiet:
+        return self.grounds.quiet
 
     @property
     def is_over(self) -> bool:
@@ -104,18 +99,19 @@ class Watcher:
         if self.is_over:
             return
         before = self.life
-        if answer.details is not None:
+        after, news = follow(before, answer.status, now)
+        if answer.details is not None and Happening.REUSED not in news:
             self._learn(answer.details, now)
-        self.life, news = follow(self.life, answer.status, now)
+        self.life = after
         if news:
             self._rest.end()
         for happening in news:
-            self._tell_happening(happening, before, answer, now)
+            self._happened(happening, before, answer, now)
         if self.life.over is not None:
             if self.options.drain and self.logs is not None:
                 self._draining = now
             else:
-                self._conclude(now)
+                self._conclude(now, ended_at(self.life, answer.status, now))
 
     def tick(self, now: float, site: Site, site_now: Callable[[], Site]) -> float:
         """Looks at logs and results, and acts; returns when it wants to look again. `site_now` counts anew."""
@@ -124,7 +120,7 @@ class Watcher:
             if self.logs.look(now) or self.logs.grew:
                 self._draining = now
             if not 0 <= now - self._draining < _DRAINED:
-                self._conclude(now)
+                self._conclude(now, ended_at(self.life, None, now))
             return again
         if self.is_over or self.logs is None or self.life.phase in (Phase.WAITING, Phase.UNKNOWN):
             return again
@@ -137,8 +133,13 @@ class Watcher:
 
     def _patience(self) -> float:
         """Seconds in which time alone brings no news: none where an end is near or begun, or silence is long already."""
-        ends = self._proven or self._failed or self.options.min_age or self.life.phase is not Phase.ACTIVE
-        if ends or (self.early is not None and self.early.is_under_way):
+        ends = (
+            self.grounds.proven
+            or self.grounds.failed
+            or self.options.min_age
+            or self.life.phase is not Phase.ACTIVE
+        )
+        if ends or self._acts:
             return 0.0
         limit = self.options.stall_after
         return CLOSE_LOOK * (1 + self.world.chance()) / 2 if limit is None else limit - self.quiet.seconds
@@ -147,18 +148,11 @@ class Watcher:
         """At logs and results; returns when a second look at the results is due."""
         assert self.logs is not None
         alive = self.logs.look(now)
-        self._worked += alive
         self._tell_logs(now)
-        self._count_silence(now, alive)
-        return self._look_at_results(now)
-
-    def _count_silence(self, now: float, alive: bool) -> None:
-        """Silence says something only while the job runs and its logs could be written."""
-        watches = self.options.stall_after is not None or self.options.on_fail
         running = self.life.status is not None and self.life.status.reading.is_running
-        counts = running and (not watches or self._storage_answers(now))
-        self.quiet = self.quiet.after(now, alive=alive, counts=counts)
+        self.grounds.looked(now, self.details, alive=alive, running=running, acts=self._acts)
         self.stalls()
+        return self._look_at_results(now)
 
     def leave(self) -> None:
         """Stops watching; the job is left alone."""
@@ -200,35 +194,19 @@ class Watcher:
             return
         sighting = details.sighting
         if is_same(known, self.world.scheduler.name, details.uid, sighting.submitted, sighting.restarts):
-            self.options = replace(self.options, artifacts=options_of(known.asked).artifacts)
+            self.options = self.grounds.options = replace(
+                self.options, artifacts=options_of(known.asked).artifacts
+            )
 
-    def _tell_happening(self, happening: Happening, before: Life, answer: Answer, now: float) -> None:
-        status = self.life.status
-        match happening:
-            case Happening.FOUND | Happening.CHANGED if status is not None and self.life.over is None:
-                estimate = self.details.sighting.started if self.details is not None and status.phase is Phase.WAITING else None  # fmt: skip
-                kind = "found" if happening is Happening.FOUND else "pending" if status.phase is Phase.WAITING else "state"  # fmt: skip
-                self._event(kind, state_words(status) + estimate_words(estimate, now), state=status.state.value, reason=status.reason, nodes=status.nodes)  # fmt: skip
-            case Happening.FOUND | Happening.CHANGED:
-                pass
-            case Happening.REQUEUED:
-                self._requeued(before)
-            case Happening.STARTED:
-                self._started(now)
-            case Happening.REUSED:
-                self._event("reused", "is another job now: the site has given its id out again; it is not watched any more")  # fmt: skip
-            case Happening.ENDED:
-                if status is not None:
-                    self._event("ended", end_words(status), state=status.state.value)
-            case Happening.LOST:
-                self._event("lost", "is gone, and nobody tells how it ended: squeue does not list it and accounting has no end of it")  # fmt: skip
-            case Happening.SILENT:
-                why = answer.status.because[0] if answer.status.because else "no answer"
-                self._event("scheduler", f"is not known about for now: {why}; it is asked again and nothing is concluded")  # fmt: skip
-            case Happening.BACK:
-                self._event("scheduler", "is known about again: the scheduler answers")
-            case _:
-                assert_never(happening)
+    def _happened(self, happening: Happening, before: Life, answer: Answer, now: float) -> None:
+        if happening is Happening.REQUEUED:
+            self._requeued(before)
+        elif happening is Happening.STARTED:
+            self._started(now)
+        told = told_of(happening, self.life, self.details, answer.status, now)
+        if told is not None:
+            kind, message, data = told
+            self._event(kind, message, **data)
 
     def _requeued(self, before: Life) -> None:
         """The next attempt may truncate the logs of this one: their ends are kept now."""
@@ -241,7 +219,8 @@ class Watcher:
             except OSError as error:
                 self._event("note", f"has logs whose ends could not be kept: {error.strerror}")
         self._event("requeued", f"was requeued: attempt {number} is over, and it will start again", kept=kept)
-        self.results, self.open, self._proven, self._failed = None, None, None, None
+        self.results, self.open = None, None
+        self.grounds.over()
 
     def _started(self, now: float) -> None:
         attempt = self.life.attempt
@@ -255,7 +234,8 @@ class Watcher:
             self._event("attempt", f"runs its attempt {attempt.restarts}", restarts=attempt.restarts)
             if self.logs is not None:
                 self.logs.new_attempt(attempt.restarts)
-        self.quiet, self._told_stall, self._failed = Quiet(now), False, None
+        self.grounds.begin(now)
+        self._told_stall = False
 
     def _tell_logs(self, now: float) -> None:
         assert self.logs is not None
@@ -263,7 +243,7 @@ class Watcher:
         verdict = self.logs.early_verdict(now) if self.life.phase is Phase.ACTIVE and not sent else None
         if verdict is not None:
             self.verdict = verdict
-            self._failed, self._worked = verdict if verdict.failed else None, 0
+            self.grounds.judged(verdict)
             if verdict.failed and verdict.summary != self._told_failure:
                 self._told_failure = verdict.summary
                 self._event("failure", f"has failed: {verdict_words(verdict)}", verdict=verdict.to_json())
@@ -287,23 +267,19 @@ class Watcher:
             self.open = Open("")
             if self.results.is_news(_THERE):
                 self._event("artifact", f"has its result: {found.result.path} ({found.because})", path=found.result.path, sha256=found.result.digest)  # fmt: skip
-        self._proven = found if isinstance(found, Proven) else None
+        self.grounds.proven = found if isinstance(found, Proven) else None
         return due
 
     def _act(self, now: float, site: Site, site_now: Callable[[], Site]) -> None:
         """Where there is a reason to end it, or an end that was begun."""
-        if (
-            self.early is None
-            or self.details is None
-            or self.life.attempt is None
-            or self.life.status is None
-        ):
+        early, status = self.early, self.life.status
+        if early is None or self.details is None or self.life.attempt is None or status is None:
             return
         reason = None
-        if not self.early.is_under_way and self.options.cancel and self.life.status.state is State.RUNNING:
+        if not early.is_under_way and self.options.cancel and status.state is State.RUNNING:
             reason = self._reason(now, site)
-        if reason is not None or self.early.is_under_way:
-            for event in self.early.step(now, self.details, reason, lambda: self._reason_again(site_now)):
+        if reason is not None or early.is_under_way:
+            for event in early.step(now, self.details, reason, lambda: self._reason_again(site_now)):
                 self.world.tell(event)
 
     def _reason_again(self, site_now: Callable[[], Site]) -> Reason | Wait | None:
@@ -316,46 +292,29 @@ class Watcher:
         return Wait("its result is looked at a second time") if reason is None and due is not None else reason
 
     def stalls(self) -> bool:
-        """Its logs have been silent for too long."""
-        limit = self.options.stall_after
-        stalled = limit is not None and self.quiet.seconds >= limit
+        """Its logs have been silent for too long, which is told."""
+        stalled, seconds = self.grounds.stalls, self.grounds.quiet.seconds
         if stalled and not self._told_stall:
-            self._event(
-                "stall", f"has shown no progress for {self.quiet.seconds:.0f} s", seconds=self.quiet.seconds
-            )
+            self._event("stall", f"has shown no progress for {seconds:.0f} s", seconds=seconds)
         self._told_stall = stalled
         return stalled
 
     def _reason(self, now: float, site: Site) -> Reason | None:
-        """A result before a failure before a hang."""
-        assert self.life.attempt is not None
-        assert self.life.status is not None
-        assert self.details is not None
-        attempt, end = self.life.attempt, planned_end(self.logs, self.details, now)
-        if self._proven is not None and succession(self._proven.attempt, attempt) is Succession.SAME:
-            return for_result(self._proven, attempt, end)
-        if not self.options.on_fail and not (self.options.cancel_hung and self._told_stall):
-            return None
-        quiet = Quietness(
-            self.life.status.state, self.quiet.seconds, self._storage_answers(now), self.details.script, site
+        life, details = self.life, self.details
+        assert life.attempt is not None
+        assert life.status is not None
+        assert details is not None
+        end = planned_end(self.logs, details, now)
+        return self.grounds.reason(
+            now, life.attempt, life.status.state, details, self.verdict, end, site, acts=self._acts
         )
-        if self.options.on_fail and self._failed is not None and self._worked < _WORKS_AGAIN:
-            failed = for_failure(self._failed, attempt, quiet, end)
-            if failed is not None:
-                return failed
-        if self.options.cancel_hung and self.options.stall_after is not None and self._told_stall:
-            return for_hang(self.options.stall_after, self.verdict, attempt, quiet, end)
-        return None
 
-    def _storage_answers(self, now: float) -> bool:
-        """Whether the file system of the logs can be written and read; asked more often before an act."""
-        if self.details is None or not self.details.output:
-            return False
-        acts = self.early is not None and self.early.is_under_way
-        return self._storage.answers(os.path.dirname(self.details.output), now, self.world.clock, acts=acts)
+    @property
+    def _acts(self) -> bool:
+        return self.early is not None and self.early.is_under_way
 
-    def _conclude(self, now: float) -> None:
-        """One verdict, in the store, beside the logs, and told."""
+    def _conclude(self, now: float, at: float) -> None:
+        """One verdict, in the store, beside the logs, and told; the job ended `at` that time."""
         if self.life.over is Happening.ENDED and self.logs is not None:
             self.logs.drain()
         action = None
@@ -375,19 +334,19 @@ class Watcher:
             self._event("note", self.results.lack)
         self.known = self.known or find_job(self.world.database, self.job)
         if self.known is not None:
-            self._write_down(now, action)
+            self._write_down(at, action)
         data = {"outcome": self.ending.outcome, "verdict": self.verdict.to_json()}
         self._event("verdict", outcome_words(self.ending.outcome, self.verdict, self.job), **data)
         if self.lease is not None and self.lease.held:
             self.lease.give_back()
 
-    def _write_down(self, now: float, action: Action | None) -> None:
+    def _write_down(self, at: float, action: Action | None) -> None:
         assert self.known is not None
         assert self.ending is not None
         outcome, verdict = self.ending.outcome, self.ending.verdict
         try:
             end_job(
-                self.world.database, self.known.number, now, outcome, EXIT_CODES[outcome], verdict.to_json()
+                self.world.database, self.known.number, at, outcome, EXIT_CODES[outcome], verdict.to_json()
             )
         except StoreError as error:
             self._event("store", f"has a verdict that cannot be written down: {error}")

@@ -11,6 +11,7 @@ import pytest
 from triage.core.jobs.attempt import Attempt
 from triage.core.jobs.cancel import (
     GRACEFUL,
+    LOST,
     REPEAT,
     Abandon,
     Act,
@@ -110,7 +111,7 @@ def test_the_veto_window_is_waited_for() -> None:
     assert step(Stage.INTENDED, grace=60.0, now=160.0) is Act.FENCE
 
 
-@pytest.mark.parametrize("attempt", [NEXT, REUSED])
+@pytest.mark.parametrize("attempt", [NEXT, REUSED, replace(ATTEMPT, submitted=1.0)])
 def test_another_attempt_is_never_hit(attempt: Attempt) -> None:
     fresh = Fresh(True, True, attempt, False)
     assert step(Stage.INTENDED, fresh=fresh) == Abandon("another attempt runs now", restore=False)
@@ -138,8 +139,20 @@ def test_scancel_is_repeated_only_on_the_same_attempt_in_a_fresh_answer() -> Non
     assert step(Stage.SENT, fresh=FENCED, now=late) is Act.CANCEL
     assert step(Stage.SENT, fresh=None, now=late) is Act.LOOK
     assert step(Stage.SENT, fresh=Fresh(True, True, None), now=late) is Act.LOOK
-    for brake in ({"held": True}, {"stopped": True}, {"leader": False}):
-        assert isinstance(step(Stage.SENT, fresh=FENCED, now=late, **brake), Wait)
+    for brake in ({"held": True}, {"stopped": True}, {"leader": False}, {"fresh": RUNS}):
+        assert isinstance(step(Stage.SENT, **{"fresh": FENCED, "now": late, **brake}), Wait)
+
+
+@pytest.mark.parametrize("stage", [Stage.ASKED, Stage.SENT])
+@pytest.mark.parametrize(
+    "more", [{"held": True}, {"stopped": True}, {"allowed": False}, {"holds": False}, {"fresh": RUNS}]
+)
+def test_what_was_sent_in_vain_and_is_not_wanted_any_more_leaves_no_fence(
+    stage: Stage, more: dict[str, Any]
+) -> None:
+    late = {"fresh": FENCED, "now": 100.0 + LOST, **more}
+    assert step(stage, **late) == Abandon("what was sent did not end it", restore=True)
+    assert isinstance(step(stage, **late, leader=False), Wait)
 
 
 def test_no_situation_acts_without_proof() -> None:
@@ -160,7 +173,7 @@ def test_no_situation_acts_without_proof() -> None:
             assert leader
             assert not held
             assert not stopped
-            assert fresh.requeue is False or stage is not Stage.FENCED
+            assert fresh.requeue is False
         if action is Act.CANCEL and stage is not Stage.SENT:
             assert harmed == ()
         if action in (Act.STORE, Act.FENCE):

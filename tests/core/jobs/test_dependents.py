@@ -27,7 +27,7 @@ from triage.core.jobs.identity import JobId
     ],
 )
 def test_kinds_that_a_cancel_harms(dependency: str, harmed: bool) -> None:
-    assert bool(harmed_by_cancel(JobId(18), None, [Waiting("62", dependency)])) is harmed
+    assert bool(harmed_by_cancel(JobId(18), (), [Waiting("62", dependency)])) is harmed
 
 
 def test_a_task_is_meant_by_its_own_number_the_array_and_its_raw_number() -> None:
@@ -38,7 +38,7 @@ def test_a_task_is_meant_by_its_own_number_the_array_and_its_raw_number() -> Non
         ("afterok:18_4", False),
         ("afterok:25", True),
     ):
-        assert bool(harmed_by_cancel(task, 25, [Waiting("62", text)])) is harmed, text
+        assert bool(harmed_by_cancel(task, (25,), [Waiting("62", text)])) is harmed, text
 
 
 def test_each_is_named_with_its_kind() -> None:
@@ -47,4 +47,4 @@ def test_each_is_named_with_its_kind() -> None:
         Waiting("63", "afterany:18"),
         Waiting("64_[1-4]", "aftercorr:18_*"),
     ]
-    assert harmed_by_cancel(JobId(18), None, waiting) == ("62 (afterok)", "64_[1-4] (aftercorr)")
+    assert harmed_by_cancel(JobId(18), (), waiting) == ("62 (afterok)", "64_[1-4] (aftercorr)")

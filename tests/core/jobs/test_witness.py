@@ -11,7 +11,16 @@ import pytest
 
 from triage.core.jobs.attempt import Attempt, Succession, attempt_of, succession
 from triage.core.jobs.state import Phase, Reading, State, read_state
-from triage.core.jobs.witness import Exit, JobStatus, Program, Sighting, Witness, merge, whole_job
+from triage.core.jobs.witness import (
+    Exit,
+    JobStatus,
+    Program,
+    Sighting,
+    Witness,
+    merge,
+    whole_job,
+    whole_sighting,
+)
 
 POLLS = Path(__file__).resolve().parents[3] / "fixtures" / "slurm" / "22.05" / "polls"
 
@@ -205,3 +214,58 @@ def test_a_new_submit_time_without_a_restart_is_another_job() -> None:
     assert succession(first, Attempt(1, 200, 210)) is Succession.REQUEUED
     assert succession(first, Attempt(0, 200, 210)) is Succession.REUSED
     assert succession(Attempt(2, 100, 110), Attempt(0, 200, 210)) is Succession.REUSED
+
+
+def test_an_answer_from_before_is_neither_a_requeue_nor_another_job() -> None:
+    assert succession(Attempt(1, 200, 210), Attempt(0, 100, 110)) is Succession.EARLIER
+    assert succession(Attempt(2, 200, 210), Attempt(1, 200, 210)) is Succession.EARLIER
+
+
+def part(
+    state: str, restarts: int | None = 0, submitted: float = 100.0, started: float | None = 200.0
+) -> Sighting:
+    return Sighting(read_state(state), None, submitted, started, None, restarts)
+
+
+@pytest.mark.parametrize(
+    ("states", "running"),
+    [
+        (["RUNNING", "RUNNING"], True),
+        (["RUNNING", "PENDING"], True),
+        (["COMPLETED", "RUNNING"], True),
+        (["RUNNING", "COMPLETING"], False),
+        (["RUNNING", "SUSPENDED"], False),
+        (["RUNNING", "RUNNING,CONFIGURING"], False),
+        (["PENDING", "PENDING"], False),
+        (["COMPLETED", "COMPLETED"], False),
+    ],
+    ids=str,
+)
+def test_an_array_runs_while_each_task_runs_or_never_began_or_has_ended(
+    states: list[str], running: bool
+) -> None:
+    parts = [part(state) for state in states]
+    for order in (parts, parts[::-1]):
+        assert whole_sighting(order).reading.is_running is running
+
+
+def test_a_task_that_waits_for_its_next_attempt_keeps_an_array_from_being_acted_on() -> None:
+    whole = whole_sighting([part("RUNNING"), part("PENDING", restarts=1)])
+    assert not whole.reading.is_running
+
+
+def test_a_requeue_of_any_task_is_another_attempt_of_the_array() -> None:
+    before = whole_sighting([part("RUNNING", 1, 150.0), part("RUNNING")])
+    after = whole_sighting([part("RUNNING", 1, 150.0), part("RUNNING", 1, 170.0)])
+    assert (before.restarts, after.restarts) == (1, 2)
+    assert whole_sighting([part("RUNNING", None), part("RUNNING")]).restarts is None
+
+
+def test_components_that_start_together_share_their_count_of_restarts() -> None:
+    parts = [part("RUNNING", 1, 150.0), part("RUNNING", 1, 150.0)]
+    assert whole_sighting(parts, together=True).restarts == 1
+
+
+def test_an_array_started_when_its_first_task_did_whatever_starts_later() -> None:
+    parts = [part("RUNNING", started=300.0), part("COMPLETED", started=200.0), part("PENDING", started=90.0)]
+    assert whole_sighting(parts).started == 200.0

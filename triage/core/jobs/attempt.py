@@ -25,6 +25,8 @@ class Succession(enum.Enum):
     REQUEUED = "requeued"
     REUSED = "reused"
     """Another job has got the id: what was known about the old one does not hold for it."""
+    EARLIER = "earlier"
+    """No later attempt at all: an old answer, or that of an array of which a restarted task is no longer told."""
 
 
 def attempt_of(status: JobStatus) -> Attempt | None:
@@ -40,5 +42,6 @@ def succession(earlier: Attempt, later: Attempt) -> Succession:
     """A new submit time is a requeue only if the restarts rose."""
     if later.restarts > earlier.restarts:
         return Succession.REQUEUED
-    same = (later.restarts, later.submitted) == (earlier.restarts, earlier.submitted)
-    return Succession.SAME if same else Succession.REUSED
+    if (later.restarts, later.submitted) == (earlier.restarts, earlier.submitted):
+        return Succession.SAME
+    return Succession.REUSED if later.submitted > earlier.submitted else Succession.EARLIER

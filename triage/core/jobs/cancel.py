@@ -13,6 +13,8 @@ from triage.core.values import dataclass
 
 REPEAT = 30.0
 """Seconds after which an act whose outcome is unknown may be repeated."""
+LOST = 600.0
+"""Seconds after which an act that did nothing is taken to be lost; a frozen controller may carry it out minutes later."""
 GRACEFUL = 90.0
 """Seconds that a script gets to end itself before the job is cancelled."""
 
@@ -216,10 +218,11 @@ def _after_act(s: Situation) -> Step:
         return Wait("the job is ending")
     if s.fresh.attempt is not None and succession(s.attempt, s.fresh.attempt) is not Succession.SAME:
         return Abandon("another attempt runs now", restore=False)
-    if s.stopped or s.held or not s.leader:
-        return Wait("nothing more is sent: it is held, stopped, or another watcher acts")
-    if not s.allowed or s.holds is not True or s.brake is not None:
-        return Wait("nothing more is sent: the reason for it no longer holds for this watcher")
+    if not s.leader:
+        return Wait("nothing more is sent: another watcher acts")
+    unwanted = _unwanted(s)
+    if unwanted is not None:
+        return unwanted if s.now - s.since < LOST else Abandon("what was sent did not end it", restore=True)
     if s.stage is Stage.ASKED:
         if s.now - s.since < GRACEFUL:
             return Wait("its script was asked to end itself")
@@ -229,6 +232,17 @@ def _after_act(s: Situation) -> Step:
     if s.now - s.since < REPEAT:
         return Wait("scancel was sent")
     return Act.CANCEL if s.fresh.attempt is not None else Act.LOOK
+
+
+def _unwanted(s: Situation) -> Wait | None:
+    """Why an act is not repeated although the same attempt still runs."""
+    if s.stopped or s.held:
+        return Wait("nothing more is sent: it is held or stopped")
+    if not s.allowed or s.holds is False or s.brake is not None:
+        return Wait("nothing more is sent: the reason for it no longer holds for this watcher")
+    if s.fresh is not None and s.fresh.attempt is not None and s.fresh.requeue is not False:
+        return Wait("nothing more is sent: it may be requeued again")
+    return Wait("its reason is looked at again") if s.holds is None else None
 
 
 def _list(names: tuple[str, ...]) -> str:

@@ -6,7 +6,7 @@ Source: SchedMD/slurm src/slurmctld/job_scheduler.c (`_depend_type2str`): `after
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from triage.core.jobs.identity import JobId
 from triage.core.values import dataclass
@@ -26,22 +26,23 @@ class Waiting:
     dependency: str
 
 
-def harmed_by_cancel(job: JobId, raw: int | None, waiting: Iterable[Waiting]) -> tuple[str, ...]:
-    """The jobs that would be left waiting for ever, or started by mistake, as `62 (afterok)`.
+def harmed_by_cancel(job: JobId, numbers: Iterable[int], waiting: Iterable[Waiting]) -> tuple[str, ...]:
+    """The jobs that would be left waiting for ever, or started by mistake, as `62 (afterok)`; `numbers` are those that
+    the job has beside its own.
 
     A dependency that is not understood counts as one: better no cancel than a broken chain.
     """
     found = []
+    meant = {job.number, *numbers}
     for one in waiting:
-        kinds = [kind for kind in _kinds(one.dependency, job, raw) if kind in _HARMED or kind not in _KNOWN]
+        kinds = [kind for kind in _kinds(one.dependency, job, meant) if kind in _HARMED or kind not in _KNOWN]
         if kinds:
             found.append(f"{one.job} ({kinds[0]})")
     return tuple(found)
 
 
-def _kinds(text: str, job: JobId, raw: int | None) -> list[str]:
+def _kinds(text: str, job: JobId, numbers: Collection[int]) -> list[str]:
     """The kinds of dependency on this job."""
-    numbers = {job.number} if raw is None else {job.number, raw}
     found = []
     for match in _ITEM.finditer(text):
         for one in _ONE.finditer(match[2]):

@@ -86,15 +86,17 @@ def follow(life: Life, status: JobStatus, now: float) -> tuple[Life, tuple[Happe
     if Happening.REUSED in news:
         return replace(life, over=Happening.REUSED), tuple(news)
     attempt = attempt_of(status)
-    if attempt is not None and attempt != life.attempt:
+    if attempt is not None and (
+        life.attempt is None or succession(life.attempt, attempt) is Succession.REQUEUED
+    ):
         news.append(Happening.STARTED)
+    else:
+        attempt = life.attempt
     requeues = life.requeues + (Happening.REQUEUED in news)
     changed = now if news else life.changed
     if Happening.FOUND in news and status.started is not None:
         changed = min(now, status.started)
-    return replace(
-        life, status=status, attempt=attempt or life.attempt, requeues=requeues, changed=changed
-    ), tuple(news)
+    return replace(life, status=status, attempt=attempt, requeues=requeues, changed=changed), tuple(news)
 
 
 def _unknown(life: Life, now: float, news: list[Happening]) -> tuple[Life, tuple[Happening, ...]]:

@@ -37,6 +37,8 @@ class Program(enum.Enum):
     SACCT = "sacct"
     LOCAL = "local"
     """The runner without Slurm: it knows its own jobs for good."""
+    SAVED = "the saved record"
+    """Whatever said it then, nobody is asked now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,29 @@ def whole_job(parts: Sequence[JobStatus]) -> JobStatus:
     because = (f"{len(parts)} parts; this is the state of one of them", *leading.because)
     answered = all(part.answered for part in parts)
     return replace(leading, released=all(part.released for part in parts), because=because, answered=answered)
+
+
+def whole_sighting(parts: Sequence[Sighting], *, together: bool = False) -> Sighting:
+    """All that scontrol tells of an array's tasks, or of the components of a heterogeneous job, as one.
+
+    It runs while every part runs, waits for its first start, or has ended: a part that is ending or waits for its next
+    attempt keeps the whole from being acted on. The restarts of all parts count, so that a requeue of any is seen, unless
+    they are started `together`; it was submitted when its last part was, and started when its first part was.
+    """
+    live = [part for part in parts if part.reading.phase is not Phase.ENDED]
+    running = [part for part in live if part.reading.is_running]
+    first = [part for part in live if part.reading.phase is Phase.WAITING and part.restarts == 0]
+    between = [part for part in live if part not in running and part not in first]
+    leading = (between or running or live or parts)[0]
+    restarts = [part.restarts for part in parts]
+    counted = max if together else sum
+    began = [part.started for part in parts if part not in first and part.started is not None]
+    return replace(
+        leading,
+        restarts=None if None in restarts else counted(number or 0 for number in restarts),
+        submitted=max((part.submitted for part in parts if part.submitted is not None), default=None),
+        started=min(began, default=leading.started),
+    )
 
 
 def _latest(rows: Sequence[Sighting]) -> Sighting | None:

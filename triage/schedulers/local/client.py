@@ -98,6 +98,9 @@ class Local:
         known = {job.number: job for job in all_jobs(self.root)}
         return {job: self._status(known.get(job.number) if job.task is None else None) for job in jobs}
 
+    def named(self, job: JobId) -> JobId:
+        return job
+
     def details(self, job: JobId) -> Details | None:
         folder = JobFolder(self.root / str(job.number))
         request = folder.read("request")

@@ -117,18 +117,24 @@ class Slurm:
         return merged
 
     def details(self, job: JobId) -> Details | None:
+        found = parse.meant(self._records(job), job)
+        return None if found is None else dataclasses.replace(found, job=job)
+
+    def named(self, job: JobId) -> JobId:
+        records = self._records(job)
+        other = next((one.job for one in records if one.raw == job.number != one.job.number), None)
+        return job if other is None else dataclasses.replace(other, cluster=job.cluster)
+
+    def _records(self, job: JobId) -> tuple[Details, ...]:
+        """All that scontrol prints for an id; nothing where it does not know it."""
         answer = self._ask(commands.scontrol_job(job))
         if is_unknown_job(answer):
-            return None
+            return ()
         self._check("scontrol", answer)
         try:
-            records = parse.read_details(answer.out)
+            return parse.read_details(answer.out)
         except Unreadable as error:
             raise SchedulerError(f"job {job} cannot be read safely: {error}", transient=False) from error
-        wanted = dataclasses.replace(job, cluster=None)
-        own = [record for record in records if record.job == wanted or record.array == wanted.number]
-        found = next((record for record in own if record.job == wanted), own[0] if own else None)
-        return None if found is None else dataclasses.replace(found, job=job)
 
     def past(self, job: JobId) -> Details | None:
         """From accounting and from the script, if that still lies where it was."""

@@ -78,7 +78,7 @@ def sacct_field(job: JobId, field: str) -> Argv:
 
 def scontrol_job(job: JobId) -> Argv:
     """Without `-o`: only line starts tell a key from free text."""
-    return ("scontrol", *_cluster(job.cluster), "show", "job", job.local)
+    return ("scontrol", *_cluster(job.cluster), "show", "job", _whole(job))
 
 
 def scontrol_config(cluster: str | None = None) -> Argv:
@@ -90,16 +90,16 @@ def scontrol_partition(name: str, cluster: str | None = None) -> Argv:
 
 
 def scancel(job: JobId) -> Argv:
-    return ("scancel", *_cluster(job.cluster), job.local)
+    return ("scancel", *_cluster(job.cluster), _whole(job))
 
 
 def scancel_signal(job: JobId, name: str) -> Argv:
     """The batch script alone gets the signal."""
-    return ("scancel", *_cluster(job.cluster), "--batch", f"--signal={name}", job.local)
+    return ("scancel", *_cluster(job.cluster), "--batch", f"--signal={name}", _whole(job))
 
 
 def scontrol_update(job: JobId, key: str, value: str) -> Argv:
-    return ("scontrol", *_cluster(job.cluster), "update", f"JobId={job.local}", f"{key}={value}")
+    return ("scontrol", *_cluster(job.cluster), "update", f"JobId={_whole(job)}", f"{key}={value}")
 
 
 def squeue_waiting(cluster: str | None = None) -> Argv:
@@ -121,6 +121,11 @@ def associations(user: str) -> Argv:
         "sacctmgr", "-n", "-P", "show", "assoc", "where", f"user={user}",
         f"format={','.join(codes(AssociationRow))}",
     )  # fmt: skip
+
+
+def _whole(job: JobId) -> str:
+    """A component stands for its heterogeneous job: set for it alone, `Requeue=0` would not hold the others back."""
+    return str(job.number) if job.component is not None else job.local
 
 
 def _cluster(name: str | None) -> Argv:

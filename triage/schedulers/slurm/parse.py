@@ -11,10 +11,10 @@ from typing import Any, Generic, TypeVar
 
 from triage.core.jobs.dependents import Waiting
 from triage.core.jobs.identity import JobId, parse_job
-from triage.core.jobs.state import State, read_state
-from triage.core.jobs.witness import Sighting
+from triage.core.jobs.state import Phase, State, read_state
+from triage.core.jobs.witness import Sighting, whole_sighting
 from triage.core.script.site import Partition
-from triage.core.values import dataclass
+from triage.core.values import dataclass, replace
 from triage.schedulers.interface import Details
 from triage.schedulers.slurm.columns import (
     AccountRow,
@@ -203,6 +203,26 @@ def read_details(text: str) -> tuple[Details, ...]:
         if block.startswith("JobId="):
             found.append(_details(block))
     return tuple(found)
+
+
+def meant(records: Sequence[Details], job: JobId) -> Details | None:
+    """The one that is asked for. The bare id of an array, and every id of a heterogeneous job, mean all of its parts;
+    a task that has not started may be told by the array's own record only."""
+    own = [record for record in records if record.job.number == job.number]
+    exact = (record for record in own if record.job.task == job.task and record.job.component is None)
+    if not own or job.task is not None or (len(own) == 1 and own[0].job == JobId(job.number)):
+        return next(exact, None) or next((record for record in own if record.job.task is None), None)
+    together = any(record.job.component is not None for record in own)
+    running = [record for record in own if record.sighting.reading.is_running]
+    gpus = [record.gpus for record in running or own]
+    fences = [record.requeue for record in own if record.sighting.reading.phase is not Phase.ENDED]
+    return replace(
+        (running or own)[0],
+        sighting=whole_sighting([record.sighting for record in own], together=together),
+        requeue=True if True in fences else None if None in fences or not fences else False,
+        gpus=None if None in gpus else sum(number or 0 for number in gpus),
+        numbers=tuple(record.raw for record in own if record.raw is not None),
+    )
 
 
 def _details(block: str) -> Details:
