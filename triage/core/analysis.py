@@ -166,6 +166,7 @@ class SourceFeed:
             keeper.add([event])
         elif whole is None or self.source.kind == "error-file":
             self._read(reading)
+            keeper.end()
             if whole is not None and not any(isinstance(k.event, Trace) for k in keeper.kept()):
                 told = cut_error_file_event(self.index, text, self.size)
                 keeper.add([told] if told is not None else [])

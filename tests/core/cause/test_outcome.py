@@ -400,6 +400,56 @@ def test_an_abort_before_the_others_wait_is_the_cause() -> None:
     assert found.category == "signal"
 
 
+TIMED_OUT = (
+    "[Rank {rank}] Watchdog caught collective operation timeout: WorkNCCL(OpType=ALLREDUCE, Timeout(ms)=1800000) ran for"
+    " 1800911 milliseconds before timing out."
+)
+TAKEN_DOWN = (
+    "[E ProcessGroupNCCL.cpp:341] Some NCCL operations have failed or timed out. Due to the asynchronous nature of CUDA"
+    " kernels, subsequent GPU operations might run on corrupted/incomplete data. To avoid this inconsistency, we are taking"
+    " the entire process down.\nterminate called after throwing an instance of 'std::runtime_error'\n  what():  "
+)
+
+
+def test_an_old_watchdogs_abort_is_no_cause() -> None:
+    said = [TIMED_OUT.format(rank=rank) for rank in range(4)]
+    found = run(
+        *(f"[E ProcessGroupNCCL.cpp:587] {line}" for line in said),
+        *(TAKEN_DOWN + line for line in said),
+        ABORT,
+    )
+    assert (found.category, found.rule) == ("nccl", "nccl/watchdog-timeout")
+
+
+RAY = "(Actor pid=6150) "
+HANG = (
+    "[rank0]:[F1225 12:58:33.512000931 ProcessGroupNCCL.cpp:1306] [PG ID 0 PG GUID 0(default_pg) Rank 0] [PG ID 0 PG GUID"
+    " 0(default_pg) Rank 0] Terminating the process after attempting to dump debug info, due to ProcessGroupNCCL watchdog hang."
+)
+ABORTS = ("*** SIGABRT received at time=1735131513 on cpu 41 ***", "Fatal Python error: Aborted")
+
+
+@pytest.mark.parametrize("label", ["", RAY])
+def test_an_abort_behind_the_watchdogs_words_is_its_work_whatever_labels_it_lost(label: str) -> None:
+    found = run(label + HANG, *(label + line for line in ABORTS))
+    assert (found.category, found.rule) == ("nccl", "nccl/watchdog-timeout")
+
+
+def test_an_abort_of_another_process_than_the_one_whose_collective_failed_is_its_own() -> None:
+    found = run(RAY + HANG, *("(Critic pid=7000) " + line for line in ABORTS))
+    assert found.category == "signal"
+
+
+QUOTED = "Error: failed to run torchrun --nproc_per_node=4 train.py -s on 127.0.0.1"
+
+
+def test_a_launcher_that_says_that_a_host_failed_is_a_failure() -> None:
+    found = run(QUOTED, "", "====== Training on All Nodes =====", "127.0.0.1: failure")
+    assert (found.failed, found.category) == (True, "unknown")
+    assert found.root is not None
+    assert found.root.message == QUOTED
+
+
 def test_an_assertion_without_a_message_speaks_by_its_line() -> None:
     lines = trace("AssertionError").splitlines()
     found = run(*lines[:-2], "    assert accumulation % world_size == 0", lines[-1])

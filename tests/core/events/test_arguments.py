@@ -123,6 +123,11 @@ def test_deepspeeds_world_size_counts_replicas_and_is_not_believed() -> None:
         ("  Total train batch size (w. parallel, distributed & accumulation) = 1,024", {"global_batch_size": 1024}),
         ("  nproc_per_node   : 8", {"nproc_per_node": 8}),
         ("Building 2-D device mesh with ['dp_shard', 'tp'], [4, 2]", {"tp": 2, "world_size": 8}),
+        ("Building device mesh with parallelism: pp=2, dp_replicate=1, dp_shard=4, cp=1, tp=2, ep=4, etp=1",
+         {"pp": 2, "cp": 1, "tp": 2, "ep": 4, "world_size": 16}),
+        ("Trainer is initialized with local batch size 7, global batch size 28, gradient accumulation steps 1, sequence length 8192,"
+         " total steps 1000 (warmup 200)",
+         {"micro_batch_size": 7, "global_batch_size": 28, "seq_length": 8192, "train_iters": 1000}),
         ("  global_world_sizes=[16, 16, 16, 16]", {"world_size": 16}),
         ("[INFO:swift] rank: 0, local_rank: 0, world_size: 16, local_world_size: 4", {"world_size": 16}),
         ("WORLD_SIZE=16", {"world_size": 16}),
@@ -168,6 +173,8 @@ def test_command_with_continuations_as_bash_prints_a_script() -> None:
          {"nnodes": 2, "nproc_per_node": 8, "tp": 4}),
         ("cmd = /opt/python -u -m deepspeed.launcher.launch --world_info=e30= main.py --deepspeed_config '{\"train_batch_size\": 64}'",
          {"global_batch_size": 64}),
+        ("+ colossalai run train.py --tp_size 4 --pp_size 1", {"tp": 4, "pp": 1}),
+        ("+ python -m sglang.launch_server --tp-size 8", {}),
         ("usage: pretrain_gpt.py [-h] [--num-layers NUM_LAYERS] [--seq-length 4096]", {}),
     ],
 )  # fmt: skip
@@ -264,6 +271,17 @@ def test_two_models_of_one_configuration_leave_unknown_what_they_state_different
         ("Rank 0 has tensor model parallel group: [0, 1, 2, 3]", {"tp": 4}),
         ("Rank 0 has data parallel group : [0, 4]", {"dp": 2}),
         ("DeviceMesh((dp_shard=4, tp=2), device: 'cuda')", {"tp": 2}),
+        ("fairseq2 - World size set to 4.", {"world_size": 4}),
+        (
+            "Distributed environment is initialized, data parallel size: 2, pipeline parallel size: 1, tensor parallel size: 4",
+            {"dp": 2, "pp": 1, "tp": 4},
+        ),
+        ("Distributed environment is initialized, world size: 2", {"world_size": 2}),
+        ("[rank 0] world_size=4 device=cuda:0", {"world_size": 4}),
+        ("world_size 2 backend nccl", {"world_size": 2}),
+        ("world_size=4", {}),
+        ("[init] rank 0/16 on nid005123 device 0", {"world_size": 16}),
+        ("[tp] rank 0/2 of the tensor group", {}),
         ("Old World size: 8 is ignored", {}),
         ("Rank 0 has embedding group: [0, 1]", {}),
     ],
@@ -275,6 +293,13 @@ def test_lines_that_state_the_world(line: str, stated: dict[str, int]) -> None:
 def test_command_inside_the_quotes_of_another() -> None:
     text = "+ srun --ntasks=2 bash -c 'cd /opt && torchrun --nproc-per-node=8 --nnodes=2 train.py'"
     assert values(text) == {"nproc_per_node": 8, "nnodes": 2}
+
+
+def test_a_launcher_that_quotes_its_command_says_more_than_its_sizes() -> None:
+    line = "Error: failed to run torchrun --nproc_per_node=4 --nnodes=1 train.py -s on 127.0.0.1"
+    events, rest = facts(line)
+    assert [dict(e.values) for e in events] == [{"nproc_per_node": 4, "nnodes": 1}]
+    assert rest == [line]
 
 
 def test_mpirun_counts_processes_only_where_it_starts_python_itself() -> None:

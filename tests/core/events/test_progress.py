@@ -115,6 +115,12 @@ def test_a_count_inside_an_epoch_says_so() -> None:
 
 def test_huggingface_dicts() -> None:
     assert one("{'loss': 2.1, 'grad_norm': 1.5, 'learning_rate': 5e-05, 'epoch': 0.01}").values["loss"] == 2.1
+    swift = one(
+        "{'loss': 0.0019, 'learning_rate': 1e-07, 'iteration': '99/100', 'elapsed_time': '5h 48m 0s'}"
+    )
+    assert (swift.iteration, swift.total, swift.form) == (99, 100, "swift")
+    step = one("{'loss': 0.3, 'grad_norm': 1.7, 'global_step/max_steps': '5/16', 'percentage': '31.25%'}")
+    assert (step.iteration, step.total) == (5, 16)
     assert one("{'eval_loss': 2.2, 'eval_runtime': 1.0, 'epoch': 1.0}").kind == "eval"
     assert one("{'train_runtime': 10.5, 'train_loss': 2.0, 'epoch': 1.0}").kind == "done"
 

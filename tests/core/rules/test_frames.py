@@ -29,6 +29,9 @@ def stack(*lines: str) -> list[Frame]:
     ("lines", "phase"),
     [
         ([*FORWARD, "torch/nn/functional.py in linear"], "forward"),
+        (["pytorch_lightning/strategies/ddp.py in setup_environment", "ddp.py in root_device"], "init"),
+        (["multiprocessing/spawn.py in _main", "multiprocessing/spawn.py in prepare"], "init"),
+        (["deepspeed/runtime/engine.py in _broadcast_model", "distributed_c10d.py in broadcast"], "init"),
         ([*STEP, "torch/autograd/graph.py in _engine_run_backward"], "backward"),
         (
             [

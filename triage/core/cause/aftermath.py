@@ -9,6 +9,7 @@ from triage.core.cause.clock import SKEW
 from triage.core.cause.incident import Incident, is_soft, same_stream_before
 from triage.core.cause.joblog import JobLog
 from triage.core.events.model import Exit, Trace
+from triage.core.logs.record import Tags
 from triage.core.rules.model import Role
 
 ABORT = 6
@@ -27,9 +28,27 @@ def is_aftermath(incident: Incident, live: Sequence[Incident]) -> bool:
             incident.category == "signal" and _raised(incident, live)
         )
     return incident.rule.id == "signal/abort" and any(
-        i.ranks & incident.ranks if incident.ranks and i.ranks else same_stream_before(i, incident)
+        i.ranks & incident.ranks if incident.ranks and i.ranks else _behind_in_one_process(incident, i)
         for i in beside
     )
+
+
+def _behind_in_one_process(abort: Incident, failure: Incident) -> bool:
+    """Each abort stands behind a collective failure that the same process may have printed: the abort's own text
+    carries less of the process's labels than c10's logger puts before its lines."""
+    return all(
+        any(
+            told.place[0] == o.place[0]
+            and told.place[1] < o.place[1]
+            and _agree(told.event.tags, o.event.tags)
+            for told in failure.occurrences
+        )
+        for o in abort.occurrences
+    )
+
+
+def _agree(a: Tags, b: Tags) -> bool:
+    return all(x is None or y is None or x == y for x, y in zip(a.stream_key(), b.stream_key(), strict=True))
 
 
 def _raised(incident: Incident, live: Sequence[Incident]) -> bool:

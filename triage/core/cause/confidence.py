@@ -70,6 +70,8 @@ def _of_the_place(outcome: Outcome, root: Root) -> Iterator[tuple[bool, str]]:
     if outcome.values.get("alone"):
         yield False, "a line says so, but nothing shows that a process ended"
     event = outcome.occurrence.event if outcome.occurrence is not None else None
+    if isinstance(event, Trace) and event.style == "bare":
+        yield True, "only the exception's last line is there, without its traceback"
     if isinstance(event, Trace) and not event.complete:
         yield False, "the traceback is cut"
 

@@ -13,7 +13,7 @@ ORIGINS = ("arguments", "command", "world", "memory", "environment", "iteration"
 
 _HELPERS = ("nnodes", "nproc_per_node", "min_nodes", "max_nodes", "nranks", "ntasks", "replicas")
 _LARGEST_WINS = frozenset({"peak_memory_gib", "nranks"})
-_EXACT_FORMS = frozenset({"megatron", "deepspeed", "composer", "lightning", "nemo", "generic"})
+_EXACT_FORMS = frozenset({"megatron", "deepspeed", "composer", "lightning", "nemo", "swift", "generic"})
 """Wordings of progress whose number is the run's iteration; a bar counts steps only where it is the only one."""
 
 Number = int | float

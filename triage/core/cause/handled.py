@@ -21,6 +21,8 @@ def survived(o: Occurrence, job: JobLog) -> str | None:
         return None
     if isinstance(o.event, Trace) and o.event.style == "ignored":
         return "Python itself ignored it"
+    if isinstance(o.event, Trace) and o.event.style == "bare" and job.timeline.finished is not None:
+        return "training had finished"
     behind = _Behind(o, job)
     if behind.shows(frozenset({"success"})):
         return "the run reported success after it"

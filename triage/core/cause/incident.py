@@ -177,11 +177,16 @@ def _order(o: Occurrence) -> tuple[float, int, str, int]:
 
 def is_soft(incident: Incident) -> bool:
     return all(
-        o.event.logged
+        o.event.logged or o.event.style == "bare"
         if isinstance(o.event, Trace)
         else isinstance(o.event, Message) and o.event.level[:1] in ("W", "I", "D")
         for o in incident.occurrences
     )
+
+
+def is_bare(incident: Incident) -> bool:
+    """Only the last line of a traceback speaks for it."""
+    return all(isinstance(o.event, Trace) and o.event.style == "bare" for o in incident.occurrences)
 
 
 def same_stream_before(a: Incident, b: Incident) -> bool:

@@ -98,8 +98,8 @@ def _no_root(job: JobLog, selection: Selection) -> Outcome:
     if empty := without_result(job, selection):
         return empty
     if launched := next(
-        (i for i in left if i.role is Role.TEARDOWN and isinstance(i.first.event, Trace)), None
-    ):
+        (i for i in left if i.role is Role.TEARDOWN and (i.category == "launcher" or isinstance(i.first.event, Trace))), None
+    ):  # fmt: skip
         return swallowed(selection, launched)
     if stopped := next((s for s in timeline.signs if s.progress.kind == "aborted"), None):
         place = (stopped.progress.span.source, stopped.progress.span.first)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 from functools import lru_cache
@@ -10,6 +11,7 @@ from typing import Protocol, TypeGuard
 
 from triage.core.cause.clock import dated
 from triage.core.cause.deciding import deciding
+from triage.core.events.bare import LONGEST, bare_exception
 from triage.core.events.model import (
     Collective,
     Event,
@@ -114,6 +116,10 @@ class Keeper:
     _first: dict[object, list[Kept]] = field(default_factory=dict)
     _last: dict[object, Kept] = field(default_factory=dict)
     _steps: list[Progress] = field(default_factory=list)
+    _lines: deque[Message] = field(default_factory=lambda: deque(maxlen=LONGEST))
+    """The latest lines, with nothing else behind them."""
+    _named: int = -1
+    """Where the latest line stands that a rule knows."""
 
     def copy(self) -> Keeper:
         """The same state, independent of this one; events are values and are shared."""
@@ -126,6 +132,8 @@ class Keeper:
             first,
             dict(self._last),
             list(self._steps),
+            self._lines.copy(),
+            self._named,
         )
 
     def add(self, events: Iterable[Event]) -> None:
@@ -133,14 +141,35 @@ class Keeper:
             event = dated(seen)
             self._see(event)
             if _is_iteration(event):
+                self._speak(event)
                 self._steps.append(event)
                 if len(self._steps) > 2 * STEPS_KEPT:
                     self._steps[: len(self._steps) - STEPS_KEPT] = []
                 continue
             match = deciding(self.engine, event)
-            if match is None and isinstance(event, Message):
-                continue
+            if isinstance(event, Message):
+                self._lines.append(event)
+                if match is None:
+                    continue
+                self._named = event.span.first
+            else:
+                self._speak(event)
             self._keep(_key(event, match), Kept(event, match))
+
+    def end(self) -> None:
+        """The source ends here."""
+        self._speak(None)
+
+    def _speak(self, event: Event | None) -> None:
+        """What the lines before an event, or before the end, say by where they stand."""
+        if not self._lines or (event is not None and event.span.first <= self._lines[-1].span.first):
+            return
+        if event is None or isinstance(event, Exit):
+            raised = bare_exception(tuple(self._lines), event)
+            match = deciding(self.engine, raised) if raised is not None else None
+            if raised is not None and match is not None and raised.span.first > self._named:
+                self._keep(_key(raised, match), Kept(raised, match))
+        self._lines.clear()
 
     def holding(self) -> Holding:
         """What is kept so far."""

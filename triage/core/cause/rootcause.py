@@ -15,7 +15,7 @@ from triage.core.cause.aftermath import by_itself, came_too_late, is_aftermath
 from triage.core.cause.clock import SKEW
 from triage.core.cause.edges import explains
 from triage.core.cause.handled import survived
-from triage.core.cause.incident import Incident, is_soft, same_stream_before
+from triage.core.cause.incident import Incident, is_bare, is_soft, same_stream_before
 from triage.core.cause.joblog import JobLog, Reason
 from triage.core.cause.symptom import earliest
 from triage.core.cause.where import short
@@ -112,6 +112,8 @@ def _candidates(live: Sequence[Incident], job: JobLog, reasons: list[Reason]) ->
     ]
     weak = [i for i in weak if not is_aftermath(i, live)]
     roots = [i for i in roots if not is_aftermath(i, live)]
+    if strong:
+        roots, fallback = ([i for i in found if not is_bare(i)] for found in (roots, fallback))
     roots = _not_after_scheduler([*roots, *fallback], strong, reasons)
     for tier in (_tier(roots, strong, job), strong, weak, _plain_cancels(scheduler, live)):
         if tier:

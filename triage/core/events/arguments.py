@@ -7,6 +7,7 @@ elastic/agent/server/api.py, lightning fabric/utilities/distributed.py, nccl src
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Container, Sequence
 from dataclasses import field
@@ -142,7 +143,7 @@ def _other(stream: Sequence[Record], index: int, source: int, events: list[Event
         values: _Values = dict(command_facts(joined))
         if values:
             events.append(Facts(*place(source, record, stream[last]), values=values, origin="command"))
-        else:
+        if not values or _COMPLAINT.match(text):
             rest.extend(stream[index : last + 1])
         return last - index + 1
     if processes := accelerate_world(stream, index):
@@ -157,6 +158,10 @@ def _other(stream: Sequence[Record], index: int, source: int, events: list[Event
             return 1
     rest.append(record)
     return 1
+
+
+_COMPLAINT = lazy(r"\W{0,4}(?:Error|ERROR|[Ff]ailed)\b")
+"""A launcher that quotes the command which failed."""
 
 
 def _continued(stream: Sequence[Record], index: int) -> int:
@@ -213,15 +218,19 @@ def _group(text: str) -> dict[str, int]:
 
 _MESH = lazy(r"device mesh with \[([\w', ]{1,200})\], \[([\d, ]{1,100})\]")
 _MESH_REPR = lazy(r"\bDeviceMesh\(\(([a-z_]{1,20}=\d{1,9}(?:, [a-z_]{1,20}=\d{1,9}){0,8})\)")
+_MESH_LISTED = lazy(r"device mesh with parallelism: ((?:[a-z_]{1,20}=\d{1,9}(?:, )?){1,10})")
 _MESH_AXES = {"tp": "tp", "pp": "pp", "cp": "cp"}
 
 
 def _mesh(text: str) -> dict[str, int]:
-    """torchtitan's `Building 2-D device mesh with ['dp_shard', 'tp'], [4, 2]`, torch's `DeviceMesh((dp=2, tp=4), ...)`.
+    """torchtitan's `Building 2-D device mesh with ['dp_shard', 'tp'], [4, 2]` and, in later versions, `Building device mesh
+    with parallelism: pp=1, dp_replicate=1, dp_shard=4, cp=1, tp=1`, torch's `DeviceMesh((dp=2, tp=4), ...)`.
     The latter may be a part of the world."""
     if (shown := _MESH_REPR.search(text)) is not None:
         axes = (axis.split("=") for axis in shown[1].split(", "))
         return positive((_MESH_AXES[name], size) for name, size in axes if name in _MESH_AXES)
+    if (listed := _MESH_LISTED.search(text)) is not None:
+        return _listed_mesh(listed[1])
     if (match := _MESH.search(text)) is None:
         return {}
     names = [name.strip(" '") for name in match[1].split(",")]
@@ -237,6 +246,14 @@ def _mesh(text: str) -> dict[str, int]:
         if name in _MESH_AXES:
             found[_MESH_AXES[name]] = size
     return found | {"world_size": world}
+
+
+def _listed_mesh(text: str) -> dict[str, int]:
+    """All axes by name; the expert ones lie within the others."""
+    sizes = positive((name, size) for name, _, size in (axis.partition("=") for axis in text.split(", ")))
+    found = {name: size for name, size in sizes.items() if name in ("tp", "pp", "cp", "ep")}
+    axes = [sizes.get(name) for name in ("pp", "dp_replicate", "dp_shard", "cp", "tp")]
+    return found if None in axes else found | {"world_size": math.prod(size for size in axes if size)}
 
 
 _WORLD_SIZES = lazy(r"\bglobal_world_sizes=\[(\d{1,9})[,\]]")

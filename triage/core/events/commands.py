@@ -33,6 +33,9 @@ _SECONDARY = frozenset(
 _HYDRA = {"trainer.num_nodes": "nnodes", "trainer.nnodes": "nnodes", "trainer.devices": "nproc_per_node"}
 _FOREIGN_FLAGS = frozenset({"world_size", "data_parallel_size", "sequence_length"})
 """Names that as flags mean something of the script's own."""
+_FLAG_NAMES = ALIASES | {"tp_size": "tp", "pp_size": "pp", "cp_size": "cp", "ep_size": "ep"}
+_SERVERS = ("sglang", "vllm", "launch_server")
+"""Whose parallel sizes are those of a server beside the training."""
 _PYTHON = lazy(r"(?:\S*/)?python[\d.]*")
 _JSON_NAMES = ALIASES | {"train_batch_size": "global_batch_size"}
 
@@ -78,7 +81,8 @@ def list_facts(text: str) -> dict[str, int]:
 def token_facts(tokens: list[str]) -> dict[str, int]:
     """Facts of an argument vector, Hydra overrides and JSON arguments included."""
     flags = [(name, value) for name, value in _flags(tokens) if name not in _FOREIGN_FLAGS]
-    found = settle(flags)
+    serves = any(word in token for token in tokens[:40] for word in _SERVERS)
+    found = settle(flags, aliases=ALIASES if serves else _FLAG_NAMES)
     for token in tokens:
         if token.startswith("{") or "={" in token:
             found |= {k: v for k, v in json_facts(token).items() if k not in found}

@@ -85,7 +85,8 @@ class Trace(Event):
 
     links: tuple[Link, ...] = ()
     style: str = "python"
-    """`python`, `rich`, `loguru`, `faulthandler`, `thread`, `logged`, `ignored`, `error-file`, `list` (a one-line repr), `summary`."""
+    """`python`, `rich`, `loguru`, `faulthandler`, `thread`, `logged`, `ignored`, `error-file`, `list` (a one-line repr), `summary`,
+    `bare` (its last line alone)."""
     label: str = ""
     """The text before the header where there is one: a log message, `Exception in thread Thread-3`."""
     complete: bool = True

@@ -213,11 +213,13 @@ def _bar(text: str) -> _Reading | None:
 
 
 _DICT = lazy(r"\{'(loss|eval_\w{1,40}|train_runtime|train_loss|grad_norm|learning_rate)': ")
+_DICT_STEP = lazy(r"'(?:iteration|global_step/max_steps)': '(\d{1,12})/(\d{1,12})'")
 _DICT_PAIR = lazy(rf"'(\w{{1,60}})': '?({_NUMBER})'?(?=[,}}])")
 
 
 def _hf_dict(text: str) -> _Reading | None:
-    """transformers' `{'loss': 2.1, 'learning_rate': 5e-05, 'epoch': 0.01}`, alone or after a bar."""
+    """transformers' `{'loss': 2.1, 'learning_rate': 5e-05, 'epoch': 0.01}`, alone or after a bar; ms-swift adds where it
+    stands: `'iteration': '98/100'`."""
     if (match := _DICT.search(text)) is None or (
         match.start() and "%|" not in text and text[: match.start()].strip()
     ):
@@ -226,6 +228,8 @@ def _hf_dict(text: str) -> _Reading | None:
     if len(values) < 2:
         return None
     kind = "eval" if match[1].startswith("eval_") else "done" if "train_runtime" in values else "iteration"
+    if (step := _DICT_STEP.search(text, match.start())) is not None:
+        return _Reading(kind, int(step[1]), int(step[2]), values, "swift")
     return _Reading(kind, None, None, values, "transformers")
 
 

@@ -3,7 +3,7 @@
 Sources: accelerate state.py (`PartialState.__repr__`) and commands/launch.py, deepspeed runtime/config.py and
 runtime/pipe/topology.py, nanotron trainer.py (`pre_training`), detectron2
 engine/defaults.py, LLaMA-Factory hparams/parser.py, mmengine runner/runner.py, timm train.py, transformers trainer.py,
-torchtitan train.py, RETURNN torch/distributed.py, torch distributed/distributed_c10d.py (`_store_based_barrier`).
+torchtitan train.py, fairseq2 recipes, ColossalAI initialize.py and context/parallel_context.py, RETURNN torch/distributed.py, torch distributed/distributed_c10d.py (`_store_based_barrier`).
 """
 
 from __future__ import annotations
@@ -40,11 +40,16 @@ _NAMED: tuple[tuple[str, re.Pattern[str], tuple[str, ...]], ...] = (
     ("--num_processes`", lazy(r"^\s*`--num_processes` was set to a value of `(\d{1,9})`"), ("world_size",)),
     ("--num_machines`", lazy(r"^\s*`--num_machines` was set to a value of `(\d{1,9})`"), ("nnodes",)),
     ("mesh_device ", lazy(r"\bConfig mesh_device None world_size = (\d{1,9})\s*$"), ("replicas",)),
+    ("orld_size", lazy(r"^(?:\W?[Rr]ank[ :=]?\d{1,7}\W{1,3})?world_size[ =:]{1,3}(\d{1,9})[ ,;]{1,2}(?:device|backend|rank|local_rank)\b"), ("world_size",)),
+    ("orld size set", lazy(r"\bWorld size set to (\d{1,9})\.\s*$"), ("world_size",)),
+    ("is initialized, data", lazy(r"\bDistributed environment is initialized, data parallel size: (\d{1,9}), pipeline parallel size: (\d{1,9}), tensor parallel size: (\d{1,9})\b"), ("dp", "pp", "tp")),
+    ("ank 0/", lazy(r"^(?:\[\w{1,20}\] )?[Rr]ank 0/(\d{1,9}) on \S"), ("world_size",)),
     ("num_local_procs", lazy(r"\bnnodes=(\d{1,9}), num_local_procs=(\d{1,9})"), ("nnodes", "nproc_per_node")),
     ("global batch size ", lazy(r"^\W*setting global batch size to (\d{1,9})"), ("global_batch_size",)),
     ("batch size per device", lazy(r"Instantaneous batch size per device = ([\d,]{1,12})"), ("micro_batch_size",)),
     ("train batch size (w", lazy(r"Total train batch size \(w\. parallel.{0,40}\) = ([\d,]{1,12})"), ("global_batch_size",)),
     ("optimization steps", lazy(r"Total optimization steps = ([\d,]{1,12})"), ("train_iters",)),
+    ("local batch size ", lazy(r"\blocal batch size (\d{1,9}), global batch size (\d{1,9}), .{0,80}?sequence length (\d{1,9}), .{0,80}?total steps (\d{1,12})"), ("micro_batch_size", "global_batch_size", "seq_length", "train_iters")),
     ("global batch size ", lazy(r"global batch size (\d{1,9}), .{0,80}?sequence length (\d{1,9}), .{0,80}?total steps (\d{1,12})"), ("global_batch_size", "seq_length", "train_iters")),
     ("CONFIG: ", lazy(r"\bCONFIG: micro_batches=\d+ micro_batch_size=(\d{1,9})"), ("micro_batch_size",)),
     ("nproc_per_node", lazy(r"^\W*nproc_per_node\s+: (\d{1,9})\s*$"), ("nproc_per_node",)),

@@ -42,7 +42,7 @@ SIZES: tuple[str, ...] = (
     "num_nodes: ", "gpus_per_node: ", "world_rank=", "DeviceMesh((", "global_rank_mapping=", "NODELIST", "NODENAME", "ing cache on ", "tarting on ", "unning on ", "aunching on ", "ostname",
     "Num processes: ", "mesh_device ", "nitialized", "GPU number: ", ", total ", "ProcessCoord(", "batch_size", "_size = ",
     '_size": ', "based_barrier", "_degree = ", "_length",
-    "_size=", "batchsize", "gpus_per_node = ", "nit done", "nitialised", "RANK", "global_rank=", "ized host ", "nit (rank ", "nitialization", "nitializing",
+    "_size=", "batchsize", "orld_size", "ank 0/", "gpus_per_node = ", "nit done", "nitialised", "RANK", "global_rank=", "ized host ", "nit (rank ", "nitialization", "nitializing",
 )  # fmt: skip
 """Words of lines that state sizes; looked for in the head of a stream only, for most are frequent."""
 

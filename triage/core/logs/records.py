@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from triage.core.logs.blocks import LINE_BREAK, has_marks, owned_blocks
+from triage.core.logs.columns import has_columns, unwrapped
 from triage.core.logs.dialects import Peeled, peel
 from triage.core.logs.dialects.labels import Labels, survey
 from triage.core.logs.line import Physical
@@ -41,6 +42,8 @@ def to_records(lines: Sequence[Physical], labels: Labels | None = None) -> list[
     _carry(lines, peeled, records)
     if believed.shapes:
         records = _joined(lines, peeled, records)
+    if has_columns(records):
+        records = unwrapped(records)
     return owned_blocks(records) if has_marks(records) else records
 
 
