@@ -210,6 +210,10 @@ def test_errors_refuse_and_warnings_when_asked(
 
 
 def test_missing_log_folder_is_made_and_no_error(run: Path, capsys: Capture) -> None:
+    script = run / "run.sbatch"
+    assert main(["check", "run.sbatch"]) == 0
+    assert "warning: if the job is submitted from here: the log folder" in capsys.readouterr().out
+    script.write_text(f"{script.read_text()}\ncd {run}\n")
     assert main(["check", "run.sbatch"]) == 1
     assert "storage/log-folder" in capsys.readouterr().out
     assert submit(capsys, "run.sbatch")[0] == 0

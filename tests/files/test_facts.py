@@ -84,6 +84,16 @@ def test_unseen_storage_is_remembered_and_makes_the_machine_foreign(tmp_path: Pa
     assert here.foreign
 
 
+def test_only_what_is_the_jobs_own_makes_the_machine_familiar(tmp_path: Path) -> None:
+    here = machine(tmp_path, settled=True)
+    for path in ("/tmp", "/usr/bin", "/home", "logs"):
+        here.exists(path)
+    assert not here.familiar
+    (tmp_path / "pretrain_gpt.py").touch()
+    here.exists("pretrain_gpt.py")
+    assert here.familiar
+
+
 def test_mountinfo_is_read_with_optional_fields_and_octal_escapes() -> None:
     text = (
         "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"

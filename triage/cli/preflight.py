@@ -7,6 +7,7 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from triage.core.megatron.finding import Finding, Severity
 from triage.core.script.check_storage import placed
@@ -48,7 +49,17 @@ def findings_of_script(
     if machine.foreign:
         machine = _machine(path, script, mounts, lambda: _ELSEWHERE, settled=False)
         found = check_script(script, machine)
+    if not machine.familiar and not machine.site().partitions:
+        found = [_doubted(item) for item in found]
     return [*found, *_unseen(machine)]
+
+
+def _doubted(finding: Finding) -> Finding:
+    """What is only a mistake where the job is submitted from here, of which nothing on this machine speaks."""
+    if finding.check != "storage/log-folder":
+        return finding
+    message = f"if the job is submitted from here: {finding.message}"
+    return replace(finding, severity=Severity.WARNING, message=message)
 
 
 def findings_of_config(

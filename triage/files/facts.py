@@ -71,9 +71,15 @@ class Machine:
         self._mounts = tuple(mounts)
         self._settled = settled
         self._site = site
+        self._found = False
         self.unseen: dict[str, bool] = {}
         """Absolute paths that were asked for and could not be judged, those of node-local storage left out; true where
         the machine does not see the storage at all."""
+
+    @property
+    def familiar(self) -> bool:
+        """Whether something of the job's own was found here, so that it may well be submitted from here."""
+        return self._found
 
     @property
     def foreign(self) -> bool:
@@ -83,7 +89,10 @@ class Machine:
     def exists(self, path: str) -> bool | None:
         """Whether a path exists; `None` where its mount, its top folder or its parent is not to be seen."""
         relative = not path.startswith("/")
-        there = _there(os.path.join(self._folder, path))
+        place = os.path.join(self._folder, path)
+        there = _there(place)
+        own = not _below(place, [f"/{name}" for name in _OWN]) and os.path.abspath(place) not in _EVERYWHERE
+        self._found |= there is True and own
         if there is None and not relative and not _below(path, _NODE_LOCAL):
             self.unseen[path] = _stat(_anchor(_resolved(path) or path)) is False
         return None if relative and there is False and not self._settled else there

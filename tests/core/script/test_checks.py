@@ -134,6 +134,8 @@ def test_mistake_has_its_sentence(command: str, check: str | None, severity: str
         ("#SBATCH --time=soon", "directives/value", "error"),
         ("#SBATCH --nodes=two", "directives/value", "error"),
         ("#SBATCH --account=<ACCOUNT>", "directives/placeholder", "warning"),
+        ("#SBATCH -A { account }", "directives/placeholder", "warning"),
+        ("#SBATCH --account=<your account>", "directives/placeholder", "warning"),
         ("#SBATCH --nodes=NODES", "directives/placeholder", "warning"),
         ("#SBATCH --time=UNLIMITED", None, None),
         ("#SBATCH --partition=GPU_SHARED -C '[a|b]'", None, None),

@@ -88,7 +88,12 @@ def _judge(
             text = f"{shown}, but {_sizes(launch)} on {launch.gpu} (before Blackwell) needs exactly 1"
             return None if value == "1" else (sure, f"{text}: an assertion fails at the start", 1477)
         case Need.EITHER:
-            text = f"{shown}, and the GPU type is not known: {_sizes(launch)} needs exactly 1 on Hopper and before"
+            kind = (
+                "the GPU type is not known"
+                if launch.gpu is None
+                else f"{launch.gpu} is no NVIDIA type known here"
+            )
+            text = f"{shown}, and {kind}: {_sizes(launch)} needs exactly 1 on Hopper and before"
             return Severity.WARNING, f"{text}, and nothing on Blackwell", 1477
         case Need.ONE_OR_MANY:
             text = (

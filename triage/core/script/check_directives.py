@@ -95,6 +95,8 @@ def _stray(stray: Stray) -> Iterator[Finding]:
         case "colon":
             message = f"a word that begins with : makes sbatch refuse the script: {text}"
             yield Finding(Severity.ERROR, "directives/word", message, None, line)
+        case "placeholder":
+            yield _left(stray.text, line)
         case "no-option":
             if _PLACEHOLDER.fullmatch(stray.text) or _CAPITALS.fullmatch(stray.text):
                 yield _left(stray.text, line)

@@ -21,6 +21,8 @@ _SEPARATOR = re.compile(r"(?:packjob|hetjob)(?=\s|$)", re.I)
 _LOOKS = re.compile(
     r"\s*#+\s*(?:SBATCH|SBTACH|SBACTH|SBACH|SBATH|SABTCH|SBATCHE?S?)[:=]?\s+-{1,2}[A-Za-z]|\s*#(?:sbatch|Sbatch)\s+-"
 )
+_BLANK_LEFT = re.compile(r"<[^<>]*\s[^<>]*>|\{[^{}]*\s[^{}]*\}|\[[^\[\]]*\s[^\[\]]*\]")
+"""A placeholder with blanks in it (`<your account>`)."""
 _SHELL = re.compile(r"\$\{?[A-Za-z_(]|`")
 _HERE = re.compile(r"(?<!<)<<(-?)[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?([A-Za-z_]\w*))", re.ASCII)
 _MOST = 2000
@@ -32,7 +34,8 @@ class Stray:
     """Something about a directive line that is not as its author meant it."""
 
     kind: str
-    """`ignored` (behind the first command), `indented`, `not-a-directive`, `unmatched-quote`, `no-option`, `colon`."""
+    """`ignored` (behind the first command), `indented`, `not-a-directive`, `unmatched-quote`, `no-option`, `colon`,
+    `placeholder`."""
     text: str
     line: int
 
@@ -104,7 +107,11 @@ def read_directives(text: str, first_line: int = 1) -> Directives:
             strays += [problem] if problem else []
     options, position = read_options(words, SBATCH_LONG, SBATCH_SHORT)
     if position < len(words):
-        strays.append(Stray("no-option", words[position].text, words[position].line))
+        word = words[position]
+        left = _BLANK_LEFT.search(lines[word.line - first_line])
+        strays.append(
+            Stray("placeholder", left[0], word.line) if left else Stray("no-option", word.text, word.line)
+        )
     dos, shebang = "\r\n" in text, lines[0] if lines else ""
     return Directives(tuple(options), tuple(strays), components, first_command, dos, shebang, first_line)
 
