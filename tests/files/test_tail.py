@@ -168,3 +168,47 @@ def test_the_end_of_a_log_is_kept_for_when_it_is_truncated(tmp_path: Path) -> No
     (kept,) = followed.keep_tails(str(tmp_path / "triage-18.attempts"), 0)
     assert Path(kept).read_text().endswith(TRACE)
     assert Path(kept).stat().st_size < 200_000
+
+
+def test_thousands_of_logs_that_fail_at_once_are_read_in_turns_and_end_in_the_verdict_of_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With no time at all a look reads one log closely; the next ones go on, and nothing is read twice."""
+    monkeypatch.setattr("triage.files.tail.MANY", 4)
+    monkeypatch.setattr("triage.files.tail._QUICK", 0.0)
+    followed = tail(tmp_path)
+    for rank in range(8):
+        append(tmp_path / f"rank-{rank}.log", "hello\n")
+    followed.discover()
+    followed.look()
+    append(tmp_path / "rank-3.log", TRACE.replace("rank1", "rank3"))
+    followed.look()
+    for rank in (0, 1, 2, 4, 5, 6, 7):
+        append(tmp_path / f"rank-{rank}.log", TRACE.replace("rank1", f"rank{rank}").replace("bad", "worse"))
+    followed.look()
+    ticks = iter(range(1000))
+    monkeypatch.setattr("triage.files.tail.time.monotonic", lambda: next(ticks))
+    verdict = followed.explained(quick=True).verdict
+    assert followed.is_behind
+    assert verdict.root is not None
+    assert verdict.root.rank == 3
+    monkeypatch.setattr("triage.files.tail.time.monotonic", lambda: 0.0)
+    quick = followed.explained(quick=True).verdict
+    assert not followed.is_behind
+    whole = explain([str(tmp_path)])
+    assert (quick.root, quick.downstream) == (whole.root, whole.downstream)
+
+
+def test_what_was_read_closely_before_the_end_changes_no_verdict(tmp_path: Path) -> None:
+    logs = case_logs("shape-two-node")
+    followed = tail(tmp_path)
+    for start in (0.0, 0.5):
+        for log in logs:
+            path = tmp_path / log.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with open(path, "ab") as file:
+                file.write(log.data[int(len(log.data) * start) : int(len(log.data) * (start + 0.5))])
+        followed.discover()
+        followed.look()
+        assert followed.catch_up(60.0, everything=True)
+    assert comparable(followed.explained().verdict, logs) == comparable(explain([str(tmp_path)]), logs)

@@ -117,7 +117,7 @@ def test_a_requeued_job_is_a_new_attempt_and_the_first_ones_result_does_not_end_
 
 def test_a_requeue_while_it_is_watched_is_followed(site: RealSite) -> None:
     job = site.submit(
-        "echo attempt ${SLURM_RESTART_COUNT:-0}\nsleep $((600 - 597 * ${SLURM_RESTART_COUNT:-0}))\n"
+        "echo attempt ${SLURM_RESTART_COUNT:-0}\nsleep $((600 - 592 * ${SLURM_RESTART_COUNT:-0}))\n"
     )
     site.runs(job)
     watching = site.watch(job)

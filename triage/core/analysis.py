@@ -135,9 +135,14 @@ class SourceFeed:
             self.feed(data)
             self.close()
 
+    @property
+    def is_stale(self) -> bool:
+        """It was fed since it was last asked for a closed copy."""
+        return self._ended is None or self._ended.size != self.size
+
     def as_if_ended(self) -> SourceFeed:
         """A closed copy; this one can be fed on."""
-        if self._ended is None or self._ended.size != self.size:
+        if self._ended is None or self.is_stale:
             other = copy.copy(self)
             reading, shared = self._reading(), {id(self._anchors): self._anchors}
             whole = None if reading.whole is None else list(reading.whole)

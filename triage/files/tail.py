@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -31,6 +32,8 @@ _PROGRESS_READ = 8
 """Pieces of new text that one look searches for progress."""
 MANY = 256
 """With more logs than this a quick look reads closely only those that tell something."""
+_QUICK = 2.0
+"""Seconds that a quick look reads closely at most, the first tellers first; the next one goes on."""
 _OVERLAP = 64
 """Bytes of the last piece that a word may begin in."""
 KEEPS_TAIL = 64
@@ -80,8 +83,10 @@ class Tail:
         self._leader = ""
         """The log that told of the latest progress."""
         self._budget = 0
-        self._tellers: set[int] = set()
-        """Sources in which something telling was written."""
+        self._tellers: dict[int, None] = {}
+        """Sources in which something telling was written, in the order in which it was seen."""
+        self.is_behind = False
+        """In the latest verdict of a quick look not every source that tells something was read to its end."""
 
     @property
     def files(self) -> list[Followed]:
@@ -154,9 +159,11 @@ class Tail:
         return Seen(size, telling, tuple(truncated), more)
 
     def explained(self, job: str | None = None, *, quick: bool = False) -> Explained:
-        """The verdict on what was read so far; a quick one leaves out, of thousands of logs, those in which nothing was
-        told. Raises InputError where nothing was read."""
-        analysis = self._analysis.so_far(self._fresh() if quick and len(self._all) > MANY else None)
+        """The verdict on what was read so far; for a quick one, of thousands of logs those are read closely in which
+        something was told, and the others are as `catch_up` left them. Raises InputError where nothing was read."""
+        quick = quick and len(self._all) > MANY
+        self.is_behind = quick and not self.catch_up(_QUICK)
+        analysis = self._analysis.so_far(() if quick else None)
         if not any(feed.size for feed in analysis.feeds):
             raise InputError("the logs are empty so far")
         try:
@@ -165,9 +172,21 @@ class Tail:
             explained = analysis.explained(self._locate)
         return replace(explained, verdict=self._with_skipped(explained.verdict))
 
-    def _fresh(self) -> set[int]:
+    def catch_up(self, seconds: float, *, everything: bool = False) -> bool:
+        """Reads closely, for about so long, what was written to logs that tell something, then to the others; whether
+        that was all. What is read now does not have to be when the job has ended."""
         leader = self._current.get(self._leader)
-        return self._tellers | ({leader.feed.index} if leader is not None else set())
+        wanted = [*self._tellers, *([leader.feed.index] if leader is not None else [])]
+        feeds = [self._analysis.feeds[index] for index in wanted] + (
+            self._analysis.feeds if everything else []
+        )
+        end = time.monotonic() + seconds
+        stale = [feed for feed in feeds if feed.is_stale]
+        for count, feed in enumerate(stale, 1):
+            feed.as_if_ended()
+            if time.monotonic() > end and count < len(stale):
+                return False
+        return True
 
     def keep_tails(self, folder: str, attempt: int) -> list[str]:
         """Copies the last bytes of the batch logs, which the next attempt may truncate; the paths. Raises OSError."""
@@ -236,7 +255,7 @@ class Tail:
             self._edges[path] = piece[-_OVERLAP:]
             self._follow_progress(path, piece)
         if found:
-            self._tellers.add(self._current[path].feed.index)
+            self._tellers[self._current[path].feed.index] = None
         return found
 
     def _follow_progress(self, path: str, piece: bytes) -> None:

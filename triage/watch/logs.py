@@ -23,6 +23,8 @@ _NEW_FILES_LATER = 10.0
 _FIRST_MINUTES = 300.0
 _SHARE = 5.0
 """A verdict that took a second is not asked for again for this many seconds, while the job runs."""
+_AHEAD = 0.3
+"""Seconds of each look in which thousands of logs of a job that has failed are read closely before it ends."""
 CURVE = 240
 
 
@@ -46,6 +48,8 @@ class JobLogs:
     _tail: Tail | None = None
     _discovered: float | None = None
     _telling: bool = False
+    _failed: bool = False
+    """The latest verdict said so: the end is near, and what is read until then is not left for it."""
     _not_before: float = 0.0
 
     @property
@@ -67,6 +71,8 @@ class JobLogs:
         seen = tail.look()
         self.grew = seen.size > 0
         self._telling = self._telling or seen.telling
+        if self._failed and not seen.telling:
+            tail.catch_up(_AHEAD, everything=True)
         if tail.progress is not None and tail.progress is not before:
             self.curve.append((now, tail.progress))
             return before is None or tail.progress.iteration != before.iteration
@@ -92,6 +98,7 @@ class JobLogs:
 
     def new_attempt(self, number: int) -> None:
         self.tail.attempt = number
+        self._failed = False
         self.tail.progress = None
         self.curve.clear()
 
@@ -107,6 +114,8 @@ class JobLogs:
         self._telling = False
         began = time.monotonic()
         verdict = self.verdict(quick=True)
+        self._telling = self.tail.is_behind
+        self._failed = verdict is not None and verdict.failed
         self._not_before = now + _SHARE * (time.monotonic() - began)
         return verdict
 
