@@ -54,6 +54,7 @@ class Manifest:
     """What was asked for, where the logs hold several."""
     attempt: int | None
     logs: tuple[KeptLog, ...]
+    """In the order in which they were read."""
 
 
 def to_json(manifest: Manifest) -> dict[str, Any]:

@@ -30,32 +30,33 @@ class KeptText:
     source: Source
     cuts: tuple[Cut, ...]
 
+    @property
+    def is_json(self) -> bool:
+        """Whether it is one whole piece of JSON."""
+        return self.source.kind in ("error-file", "artifact", "manifest") and len(self.cuts) == 1
 
-def without_secrets(one: Input, cuts: Sequence[Cut], also: Rewrite | None = None) -> KeptText:
-    """The cuts with their secrets masked, and then rewritten by `also`."""
-    mask = SecretMask()
+    def rewritten(self, rewrite: Rewrite) -> KeptText:
+        """The same with each text of it rewritten, also those of its path."""
+        source = replace(
+            self.source,
+            path=rewrite(self.source.path),
+            node=None if self.source.node is None else rewrite(self.source.node),
+        )
+        return KeptText(source, tuple(self._rewritten(cut, rewrite) for cut in self.cuts))
 
-    def rewrite(line: str) -> str:
-        masked = mask.line(line)
-        return masked if also is None else also(masked)
-
-    is_json = one.source.kind in ("error-file", "artifact", "manifest") and len(cuts) == 1
-    return KeptText(
-        replace(one.source, mtime=None),
-        tuple(
-            replace(
-                cut,
-                data=rewritten_json(cut.data, rewrite) if is_json else rewritten(cut.data, cut.torn, rewrite),
-            )
-            for cut in cuts
-        ),
-    )
+    def _rewritten(self, cut: Cut, rewrite: Rewrite) -> Cut:
+        data = rewritten_json(cut.data, rewrite) if self.is_json else rewritten(cut.data, cut.torn, rewrite)
+        return replace(cut, data=data)
 
 
-def without_secrets_in(value: Any, also: Rewrite | None = None) -> Any:
+def without_secrets(one: Input, cuts: Sequence[Cut]) -> KeptText:
+    """The cuts with their secrets masked."""
+    return KeptText(replace(one.source, mtime=None), tuple(cuts)).rewritten(SecretMask().line)
+
+
+def without_secrets_in(value: Any) -> Any:
     """The same for a JSON value."""
-    mask = SecretMask()
-    return rewritten_value(value, lambda text: mask.line(text) if also is None else also(mask.line(text)))
+    return rewritten_value(value, SecretMask().line)
 
 
 def kept_logs(texts: Sequence[KeptText]) -> list[tuple[KeptLog, bytes]]:

@@ -40,7 +40,7 @@ def opened(path: str) -> Collected:
     if any(one.size > MOST_BYTES for one in inputs):
         raise InputError(f"{clean(path)} is refused: a log in it is longer than {MOST_BYTES >> 30} GiB")
     told = Bundled(manifest.record, manifest.job, manifest.attempt)
-    return Collected(tuple(sorted(inputs, key=lambda i: i.source.path)), bundled=told)
+    return Collected(tuple(inputs), bundled=told)
 
 
 def manifest_of(path: str) -> Manifest:

@@ -96,10 +96,18 @@ def rewritten_value(value: Any, rewrite: Rewrite) -> Any:
     if isinstance(value, str):
         return "\n".join(map(rewrite, value.split("\n")))
     if isinstance(value, list):
-        return [rewritten_value(item, rewrite) for item in value]
+        return [_behind(before, item, rewrite) for before, item in zip([None, *value], value, strict=False)]
     if isinstance(value, dict):
         return {rewrite(key): _named_value(key, item, rewrite) for key, item in value.items()}
     return value
+
+
+def _behind(before: Any, value: Any, rewrite: Rewrite) -> Any:
+    """An item of a list; a secret behind its option (`["--api-key", "..."]`) shows that only together with it."""
+    found = rewritten_value(value, rewrite)
+    if isinstance(found, str) and isinstance(before, str) and before.startswith("-") and found:
+        return MASK if mask_secrets(f"{before} {found}") != f"{before} {found}" else found
+    return found
 
 
 def _named_value(name: str, value: Any, rewrite: Rewrite) -> Any:

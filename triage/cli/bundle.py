@@ -45,6 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write the archive to FILE (default: triage-bundle-NAME.tar.gz)",
     )
+    parser.add_argument(
+        "--anonymize",
+        action="store_true",
+        help="replace hosts, users, paths and other names, each always by the same",
+    )
     parser.add_argument("--force", action="store_true", help="replace FILE where it exists")
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="json prints the archive's bundle.json"
@@ -63,11 +68,12 @@ def run(arguments: argparse.Namespace) -> int:
     from triage import api
     from triage.bundle.make import Asked, made
     from triage.bundle.pack import manifest_text
+    from triage.bundle.vocabulary import Vocabulary
     from triage.cli.explain import asked_for
     from triage.core.logs.regions import Anchors
     from triage.files.rules import load
 
-    path = arguments.output or _default_name(arguments.paths)
+    path = arguments.output or _default_name(arguments.paths, arguments.anonymize)
     if os.path.lexists(path) and not arguments.force:
         raise UsageError(f"{path} exists: give -o another file, or --force to replace it")
     paths, record = asked_for(arguments)
@@ -86,8 +92,9 @@ def run(arguments: argparse.Namespace) -> int:
         bar.close()
     known = record or api.record_of(collected, verdict.job)
     asked = Asked(known, *_choice(arguments, collected), api.own_rules(chosen["rules"]))
-    anchors = Anchors(load(os.environ, chosen["rules"]).literals())
-    packed = made(collected.inputs, verdict, asked, anchors)
+    rules = load(os.environ, chosen["rules"])
+    anonymous = Vocabulary(load({}, examples=True).rules) if arguments.anonymize else None
+    packed = made(collected.inputs, verdict, asked, Anchors(rules.literals()), anonymous)
     wrong = _written(packed, path, chosen["rules"])
     if arguments.format == "json":
         emit(manifest_text(packed.manifest))
@@ -106,7 +113,10 @@ def _choice(arguments: argparse.Namespace, collected: Collected) -> tuple[str | 
     return arguments.job, arguments.attempt
 
 
-def _default_name(paths: list[str]) -> str:
+def _default_name(paths: list[str], anonymous: bool) -> str:
+    """Of the folder or job; a folder's name is one of those that are replaced."""
+    if anonymous and not paths[0].isdecimal():
+        return "triage-bundle-anonymous.tar.gz"
     base = os.path.basename(os.path.abspath(paths[0]))
     base = re.sub(r"^triage-bundle-|\.tar\.gz$", "", base)
     return f"triage-bundle-{re.sub(r'[^A-Za-z0-9_.-]+', '_', base).strip('._')[:80] or 'logs'}.tar.gz"
@@ -137,10 +147,11 @@ def _said(packed: Made, path: str, collected: Collected) -> str:
     from triage.report.view import bytes_text
 
     verdict = packed.manifest.verdict
+    names = ", names replaced where they are stated" if packed.manifest.anonymized else ""
     whole = sum(one.size for one in collected.inputs)
     return (
         f"{path}: {bytes_text(os.path.getsize(path))} of {bytes_text(whole)} in {len(collected.inputs)} "
         f"file{'s' if len(collected.inputs) != 1 else ''}\n"
         f"explained as {verdict['rule'] or verdict['category']}, confidence {verdict['confidence']}\n"
-        "secrets are masked by their usual forms; look through it before you hand it on\n"
+        f"secrets are masked by their usual forms{names}; look through it before you hand it on\n"
     )

@@ -58,10 +58,15 @@ _PRIVATE_KEY = lazy(
 
 _NAMED = lazy(
     r"(?P<name>password|passwd|passphrase|secret|token|(?:api|access|secret|private|auth|encryption|account|storage)[_-]?key)"
-    r"(?P<link>[\"']?[ \t]{0,8}(?:[:=]|=>)[ \t]{0,8}|[ \t]{0,4}\.{3,100}[ \t]{0,4}|[ \t]+)"
+    r"(?P<link>[\"']?[ \t]{0,8}(?:[:=]|=>)[ \t]{0,8}|[\"'],[ \t]{0,4}(?=[\"'])|[ \t]{0,4}\.{3,100}[ \t]{0,4}|[ \t]+)"
     r"(?P<value>\"[^\"\n]{1,4096}\"|'[^'\n]{1,4096}'|[^\s\"',;&)\]}]{1,4096})",
     re.I,
 )
+_ASSIGNED = lazy(
+    r"(?P<name>\b(?:[A-Z][A-Z0-9_]{0,60}_)?(?:KEY|PASS|PAT|CREDENTIALS?))(?P<link>=)"
+    r"(?P<value>\"[^\"\n]{1,4096}\"|'[^'\n]{1,4096}'|[^\s\"',;&)\]}]{1,4096})"
+)
+"""A variable of the environment: `export KEY=...`."""
 _NAMED_WORDS = ("passw", "passphrase", "secret", "token", "key")
 """One of these stands, case folded, in every name."""
 _NO_SECRET = lazy(r"none|null|true|false|\$.*|<.*|\[.*|\*+|os\.environ.*|x{3,}", re.I)
@@ -86,6 +91,8 @@ def mask_secrets(text: str) -> str:
     for word, pattern in _BY_SHAPE:
         if word in folded:
             text = pattern.sub(rf"\1{MASK}", text)
+    if "=" in text:
+        text = _ASSIGNED.sub(_mask_named, text)
     return _NAMED.sub(_mask_named, text) if any(word in folded for word in _NAMED_WORDS) else text
 
 
@@ -105,7 +112,7 @@ def _mask_named(match: re.Match[str]) -> str:
     quote = value[0] if value[0] in "\"'" and len(value) > 1 and value[-1] == value[0] else ""
     bare = value[1:-1] if quote else value
     option = re.search(r"--[\w-]*$", before) is not None
-    if (link.isspace() and not option) or not bare or _NO_SECRET.fullmatch(bare):
+    if ((link.isspace() or "," in link) and not option) or not bare or _NO_SECRET.fullmatch(bare):
         return match[0]
     if name == "token" and _MODEL_TOKENS.search(before):
         return match[0]
