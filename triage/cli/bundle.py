@@ -22,7 +22,7 @@ exit codes: 0 written, 2 wrong usage, 3 no readable input, 70 a bug in triage
 
 examples:
   triage bundle logs/
-  triage bundle 4812 -o 4812.tar.gz
+  triage bundle 4812 --anonymize -o 4812.tar.gz
 """
 
 
