@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from tests.corpus.score import explained, judge
 from tests.support import CASES
 from triage.cli.main import main
 
@@ -99,3 +101,47 @@ def test_empty_folder_is_no_bundle(here: Path, capsys: pytest.CaptureFixture[str
     (here / "run").mkdir()
     assert main(["bundle", "run"]) == 3
     assert "the folder is empty" in capsys.readouterr().err
+
+
+def test_report_becomes_a_case_that_waits_for_its_label(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bundle", str(LOGS), "-o", "b.tar.gz"]) == 0
+    (here / "fixtures" / "cases").mkdir(parents=True)
+    assert main(["bundle", "b.tar.gz", "--as-case", "my-case"]) == 0
+    assert capsys.readouterr().err == ""
+    case = here / "fixtures" / "cases" / "my-case"
+    text = (case / "case.toml").read_text()
+    assert "expect" not in tomllib.loads(text)
+    assert "NOT REVIEWED" in text
+    for path in LOGS.iterdir():
+        assert (case / "logs" / path.name).read_bytes() == path.read_bytes()
+    answer = text.partition("then delete this.\n")[2]
+    label = tomllib.loads("".join(line.removeprefix("#").lstrip() + "\n" for line in answer.splitlines()))
+    verdict = explained(case / "logs")
+    assert all(judge(label["expect"], verdict).values())
+    assert (label["expect"]["class"], label["expect"]["rank"]) == ("shape", 2)
+
+
+def test_no_case_is_replaced_and_none_is_made_elsewhere(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bundle", str(LOGS), "--as-case", "my-case"]) == 2
+    assert "root of a checkout" in capsys.readouterr().err
+    (here / "fixtures" / "cases" / "my-case").mkdir(parents=True)
+    assert main(["bundle", str(LOGS), "--as-case", "my-case"]) == 2
+    assert "exists" in capsys.readouterr().err
+    assert main(["bundle", str(LOGS), "--as-case", "../x"]) == 2
+
+
+def test_case_of_a_job_keeps_what_the_scheduler_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "fixtures" / "cases").mkdir(parents=True)
+    shutil.copytree(LOGS, here / "run")
+    (here / "run" / "triage-4812.json").write_text(
+        json.dumps(
+            {"schema": "triage.record/1", "job": "4812", "slurm": {"job_id": "4812", "state": "COMPLETED"}}
+        )
+    )
+    assert main(["bundle", "run", "--as-case", "done", "--anonymize"]) == 0
+    assert capsys.readouterr().err == ""
+    assert explained(here / "fixtures" / "cases" / "done" / "logs")["category"] == "none"

@@ -44,6 +44,8 @@ def cases_in(folders: list[Path], only: str | None = None) -> Iterator[Case]:
     for folder in folders:
         for path in sorted(folder.rglob("case.toml")):
             data = tomllib.loads(path.read_text())
+            if "expect" not in data:
+                raise SystemExit(f"{path}: no [expect] yet; write what the logs show")
             if only is None or only == data["id"]:
                 yield Case(data["id"], path.parent / "logs", data["expect"], tuple(data.get("open", ())))
 

@@ -89,6 +89,8 @@ def _gaps(cuts: Iterable[Cut]) -> Iterator[bytes]:
 
 def _members(paths: Sequence[str]) -> list[str]:
     """A name in the archive for each path: the path itself where that is harmless, else a number and what is of it."""
+    if len(paths) == 1:
+        paths = [posixpath.basename(paths[0])]
     out: list[str] = []
     taken: set[str] = set()
     for number, path in enumerate(paths):

@@ -54,7 +54,7 @@ class SecretMask:
             self._was_key = self._was_key and masked is not text and masked != text
             if masked != text:
                 return masked
-        masked = _KEY_LINE.sub(MASK, text) if len(text) >= 60 else text
+        masked = _KEY_LINE.sub(MASK, text) if len(text) >= 60 and " " not in text.rstrip()[-60:] else text
         self._was_key = masked != text
         return masked
 

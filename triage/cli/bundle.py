@@ -15,8 +15,10 @@ from triage.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from triage.bundle.make import Made
+    from triage.core.cause.verdict import Verdict
     from triage.files.inputs import Collected
 
+_CASES = os.path.join("fixtures", "cases")
 _EPILOG = """\
 exit codes: 0 written, 2 wrong usage, 3 no readable input, 70 a bug in triage
 
@@ -50,6 +52,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="replace hosts, users, paths and other names, each always by the same",
     )
+    parser.add_argument(
+        "--as-case",
+        metavar="ID",
+        type=_case_id,
+        help="write no archive but a labelled case to be, fixtures/cases/ID",
+    )
     parser.add_argument("--force", action="store_true", help="replace FILE where it exists")
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="json prints the archive's bundle.json"
@@ -66,14 +74,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Packs, explains what was packed, and says whether the answer is the same."""
     from triage import api
-    from triage.bundle.make import Asked, made
+    from triage.bundle.make import Asked, made, told_alike
     from triage.bundle.pack import manifest_text
+    from triage.bundle.same import differences
     from triage.bundle.vocabulary import Vocabulary
     from triage.cli.explain import asked_for
     from triage.core.logs.regions import Anchors
     from triage.files.rules import load
 
-    path = arguments.output or _default_name(arguments.paths, arguments.anonymize)
+    path = _target(arguments)
     if os.path.lexists(path) and not arguments.force:
         raise UsageError(f"{path} exists: give -o another file, or --force to replace it")
     paths, record = asked_for(arguments)
@@ -95,14 +104,18 @@ def run(arguments: argparse.Namespace) -> int:
     rules = load(os.environ, chosen["rules"])
     anonymous = Vocabulary(load({}, examples=True).rules) if arguments.anonymize else None
     packed = made(collected.inputs, verdict, asked, Anchors(rules.literals()), anonymous)
-    wrong = _written(packed, path, chosen["rules"])
+    if arguments.as_case is not None:
+        again = _written_case(packed, path, arguments.as_case, chosen)
+    else:
+        again = _written(packed, path, chosen["rules"])
+    wrong = differences(packed.manifest.verdict, told_alike(again.to_json()))
     if arguments.format == "json":
         emit(manifest_text(packed.manifest))
     else:
         emit(_said(packed, path, collected))
     if wrong:
         tell(
-            f"the bundle is explained differently from the logs ({', '.join(wrong)}): say so where you hand it on"
+            f"what was written is explained differently from the logs ({', '.join(wrong)}): say so where you hand it on"
         )
     return 0
 
@@ -122,12 +135,10 @@ def _default_name(paths: list[str], anonymous: bool) -> str:
     return f"triage-bundle-{re.sub(r'[^A-Za-z0-9_.-]+', '_', base).strip('._')[:80] or 'logs'}.tar.gz"
 
 
-def _written(packed: Made, path: str, rules: tuple[str, ...]) -> list[str]:
-    """Writes all of the archive or none of it; fields in which the verdict on it differs from that on the logs."""
+def _written(packed: Made, path: str, rules: tuple[str, ...]) -> Verdict:
+    """Writes all of the archive or none of it; the verdict on what was written."""
     from triage import api
-    from triage.bundle.make import told_alike
     from triage.bundle.pack import write
-    from triage.bundle.same import differences
 
     part = f"{path}.{os.getpid()}.part"
     try:
@@ -140,7 +151,47 @@ def _written(packed: Made, path: str, rules: tuple[str, ...]) -> list[str]:
     finally:
         if os.path.lexists(part):
             os.unlink(part)
-    return differences(packed.manifest.verdict, told_alike(again.to_json()))
+    return again
+
+
+def _written_case(packed: Made, path: str, name: str, chosen: dict[str, Any]) -> Verdict:
+    """Writes all of the folder or none of it; the verdict on its logs."""
+    import shutil
+
+    from triage import api
+    from triage.bundle.case import case_files
+
+    part = f"{path}.{os.getpid()}.part"
+    try:
+        for below, data in case_files(name, packed):
+            file = os.path.join(part, below)
+            os.makedirs(os.path.dirname(file), exist_ok=True)
+            with open(file, "xb") as out:
+                out.write(data)
+        again = api.explain(os.path.join(part, "logs"), **chosen)
+        os.rename(part, path)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return again
+
+
+def _target(arguments: argparse.Namespace) -> str:
+    """What is written. Raises UsageError where it may not be."""
+    if arguments.as_case is None:
+        return str(arguments.output or _default_name(arguments.paths, arguments.anonymize))
+    if arguments.output or arguments.force:
+        raise UsageError("--as-case writes fixtures/cases/ID, which must not exist: leave out -o and --force")
+    if not os.path.isdir(_CASES):
+        raise UsageError(f"there is no folder {_CASES} here: run it in the root of a checkout of triage")
+    return os.path.join(_CASES, arguments.as_case)
+
+
+def _case_id(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{1,79}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no case id: small letters, digits and hyphens")
+    return text
 
 
 def _said(packed: Made, path: str, collected: Collected) -> str:
@@ -149,6 +200,11 @@ def _said(packed: Made, path: str, collected: Collected) -> str:
     verdict = packed.manifest.verdict
     names = ", names replaced where they are stated" if packed.manifest.anonymized else ""
     whole = sum(one.size for one in collected.inputs)
+    if os.path.isdir(path):
+        return (
+            f"{path}: {len(packed.logs)} file{'s' if len(packed.logs) != 1 else ''}\n"
+            f"look through them{names}, and write the label into {os.path.join(path, 'case.toml')}\n"
+        )
     return (
         f"{path}: {bytes_text(os.path.getsize(path))} of {bytes_text(whole)} in {len(collected.inputs)} "
         f"file{'s' if len(collected.inputs) != 1 else ''}\n"

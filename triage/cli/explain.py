@@ -26,6 +26,8 @@ examples:
   triage explain 4812
   triage explain 'logs/train-4812-*.err' --format json
   srun ... 2>&1 | triage explain -
+
+a wrong answer? report it with what `triage bundle PATH --anonymize` writes
 """
 
 
