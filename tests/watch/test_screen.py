@@ -12,7 +12,9 @@ from rich.console import Console
 from tests.watch.scripted import START, Cluster, Job, Stage
 from triage.core.jobs.identity import JobId
 from triage.watch.options import Options
-from triage.watch.screen import Screen, curve
+from triage.watch.panel import curve
+from triage.watch.screen import Screen
+from triage.watch.watcher import Watcher
 
 JOB = JobId(18)
 STEP = " [2026-12-01 10:00:00] iteration {n:8d}/    5000 | consumed samples:  1 | elapsed time per iteration (ms): 1000.0 | lm loss: {loss:.3E} |\n"
@@ -68,6 +70,48 @@ def test_a_failure_is_shown_without_the_logs_control_characters(stage: Stage) ->
     assert "\x1b[31m" not in text
 
 
+def test_a_job_that_has_failed_and_still_runs_says_so_first_and_promises_no_time(stage: Stage) -> None:
+    with open(stage.cluster.output(JOB), "a") as file:
+        file.write(TRACE.replace("bad", "bad " * 30))
+    lines = drawn(stage).split("\n")
+    assert lines[0].startswith("job 18  train  RUNNING, has failed")
+    first = next(n for n, line in enumerate(lines) if line.startswith("failure   python: "))
+    assert lines[first + 1].startswith("          bad")
+    assert not any("left" in line for line in lines[:first])
+
+
+def test_a_job_that_hangs_says_for_how_long_and_promises_no_time(stage: Stage) -> None:
+    stage = replace(stage, options=Options(stall_after=120.0))
+    loop = stage.loop()
+    stage.run(loop, 300)
+    out = io.StringIO()
+    console = Console(file=out, width=80, height=24)
+    console.print(Screen(console).draw([loop.watchers[JOB]], stage.cluster.now))
+    assert "RUNNING, no progress" in out.getvalue()
+    assert "          no new iteration for 4 min" in out.getvalue()
+    assert "left" not in out.getvalue()
+
+
+def test_progress_that_stands_still_is_not_told_again(stage: Stage) -> None:
+    loop = stage.loop()
+    stage.run(loop, 2000)
+    assert stage.kinds().count("progress") == 1
+
+
+def test_more_jobs_than_fit_have_a_line_each_the_failed_ones_first(stage: Stage) -> None:
+    stage.cluster.output(JOB).write_text(TRACE)
+    loop = stage.loop()
+    failed = stage.run(loop, 5)
+    others = [Watcher(loop.world, JobId(100 + n), Options()) for n in range(40)]
+    out = io.StringIO()
+    console = Console(file=out, width=80, height=24)
+    console.print(Screen(console).draw([*others, failed], stage.cluster.now))
+    lines = out.getvalue().rstrip("\n").split("\n")
+    assert lines[0].startswith("job 18  train  RUNNING, has failed")
+    assert any(line.startswith("and 23 more") for line in lines)
+    assert len(lines) <= 24
+
+
 def test_a_waiting_job_says_why(stage: Stage) -> None:
     stage.cluster.jobs[JOB] = Job("PENDING", reason="Priority", started=START + 900)
     assert "jobs with a higher priority go first" in drawn(stage, 120)
@@ -81,7 +125,7 @@ def test_an_outage_is_seen(stage: Stage) -> None:
     out = io.StringIO()
     console = Console(file=out, width=100, height=24)
     console.print(Screen(console).draw([loop.watchers[JOB]], stage.cluster.now))
-    assert "Slurm does not answer" in out.getvalue()
+    assert "the scheduler does not answer" in out.getvalue()
 
 
 def test_silent_ranks_are_named(stage: Stage) -> None:

@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from triage.core.cause.verdict import Verdict
+from triage.core.events.model import Progress
 from triage.core.jobs.brakes import Quiet
 from triage.core.jobs.cancel import Wait
 from triage.core.jobs.identity import JobId
@@ -66,7 +67,8 @@ class Watcher:
     """Why its results do not end it yet."""
     ending: Ending | None = None
     """How it ended."""
-    _told_progress: float = 0.0
+    _told_progress: Progress | None = None
+    _told_progress_at: float = 0.0
     _told_failure: str = ""
     _told_stall: bool = False
     _rest: Rest = field(default_factory=Rest)
@@ -248,8 +250,9 @@ class Watcher:
                 self._told_failure = verdict.summary
                 self._event("failure", f"has failed: {verdict_words(verdict)}", verdict=verdict.to_json())
         progress = self.logs.progress
-        if progress is not None and not 0 <= now - self._told_progress < _PROGRESS_EVERY:
-            self._told_progress = now
+        news = progress is not None and progress is not self._told_progress
+        if progress is not None and news and not 0 <= now - self._told_progress_at < _PROGRESS_EVERY:
+            self._told_progress, self._told_progress_at = progress, now
             left = time_left(self.logs.curve)
             self._event("progress", progress_words(progress, left), iteration=progress.iteration, total=progress.total, left=left)  # fmt: skip
 
