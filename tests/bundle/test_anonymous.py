@@ -97,8 +97,8 @@ def test_hosts_keep_their_order_and_lists_stay_lists() -> None:
 
 def test_a_name_that_is_a_common_word_is_replaced_only_where_it_is_stated() -> None:
     names = names_in("USER=train", "cd /home/train/x", "HOSTNAME=loss")
-    assert names.replace("USER=train") == "USER=user0001"
-    assert names.replace("train loss: 2.0 in /home/train/x") == "train loss: 2.0 in /home/user0001/x"
+    assert names.replace("USER=train") == "USER=user1"
+    assert names.replace("train loss: 2.0 in /home/train/x") == "train loss: 2.0 in /home/user1/x"
 
 
 def test_what_rules_read_of_a_path_stays() -> None:
@@ -110,12 +110,20 @@ def test_what_rules_read_of_a_path_stays() -> None:
     )
     assert (
         names.replace("/marmot/megatron/training/checkpointing.py")
-        == "/name0001/megatron/training/checkpointing.py"
+        == "/name01/megatron/training/checkpointing.py"
     )
     assert (
         names.replace("No such file: /data/ckpt/iter_0000100/mp_rank_00")
         == "No such file: /data/ckpt/iter_0000100/mp_rank_00"
     )
+
+
+def test_names_are_as_long_as_what_they_stand_for() -> None:
+    """rich wraps paths at a column that its reader looks for."""
+    for user in ("kim", "jdoe", "sortm", "okonkwo-b", "a-very-long-name"):
+        names = names_in(f"USER={user}")
+        assert len(names.replace(f"/home/{user}/x.py")) == len(f"/home/{user}/x.py")
+        assert user not in names.replace(f"/home/{user}/x.py")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import ahocorasick_rs
 
@@ -44,7 +44,7 @@ class Pseudonyms:
         users = {name for name in found[USER] if name.lower() not in {h.lower() for h in found[HOST]}}
         others = found[OTHER] - found[USER] - found[HOST]
         shorts = _hosts({host.partition(".")[0] for host in found[HOST]})
-        for table in (_numbered(others, "name{:04d}"), _numbered(users, "user{:04d}"), domains, shorts):
+        for table in (_fitted_all(others, "name"), _fitted_all(users, "user"), domains, shorts):
             self._names |= {name.lower(): new for name, new in table.items()}
         for host in found[HOST]:
             short, _, domain = host.partition(".")
@@ -152,7 +152,7 @@ class Pseudonyms:
         if known is not None and (own or self._is_global(part)):
             return known
         if own:
-            return self._address(part, "dir{:02d}{:02d}")
+            return self._unknown(part, "dir")
         spans = sorted(self._of_tokens(part), key=lambda span: (span[0], -span[1]))
         out, done = "", 0
         for start, end, new in spans:
@@ -181,10 +181,7 @@ class Pseudonyms:
         if owner.lower() in PUBLIC_OWNERS or not owner:
             return path
         lead = "/" if path.startswith("/") else ""
-        names = [
-            self._names.get(part.lower()) or self._address(part, "name{:02d}{:02d}x")
-            for part in (owner, *rest[:1])
-        ]
+        names = [self._names.get(part.lower()) or self._unknown(part, "repo") for part in (owner, *rest[:1])]
         return lead + "/".join([*names, *(self._folder(part, False) for part in rest[1:])])
 
     def _ip4(self, text: str) -> str:
@@ -201,12 +198,19 @@ class Pseudonyms:
             return text
         return self._address(text, "fd00::{:x}:{:x}")
 
+    def _unknown(self, text: str, prefix: str) -> str:
+        """The same for the same folder, one that no line states apart from its path."""
+        return self._once(text, prefix, lambda number: _fitted(prefix, number, len(text)))
+
     def _address(self, text: str, form: str) -> str:
-        """The same for the same text, whenever it is met."""
-        key = f"{form}\0{text.lower()}"
+        return self._once(text, form, lambda number: form.format(number // 250, number % 250))
+
+    def _once(self, text: str, kind: str, make: Callable[[int], str]) -> str:
+        """What takes the place of a text, the same whenever it is met."""
+        key = f"{kind}\0{text.lower()}"
         if key not in self._addresses:
-            number = self._counts[form] = self._counts[form] + 1
-            self._addresses[key] = form.format(number // 250, number % 250)
+            number = self._counts[kind] = self._counts[kind] + 1
+            self._addresses[key] = make(number)
         return self._addresses[key]
 
 
@@ -218,6 +222,22 @@ def _folded(text: str) -> str:
     if text.isascii():
         return text.lower()
     return "".join(c.lower() if c.isascii() else "?" if "\ud800" <= c <= "\udfff" else c for c in text)
+
+
+def _fitted_all(names: Iterable[str], prefix: str) -> dict[str, str]:
+    """Numbers in natural order, each name as long as what it stands for where that can be."""
+    order = sorted({name.lower() for name in names}, key=_natural)
+    return {name: _fitted(prefix, number, len(name)) for number, name in enumerate(order, 1)}
+
+
+def _fitted(prefix: str, number: int, length: int) -> str:
+    """`user0001`, `user01`, `u01` or `user0001xxx`: programs wrap their lines at a column, and readers know it."""
+    digits = length - len(prefix)
+    if digits >= 4:
+        return f"{prefix}{number:04d}".ljust(length, "x")
+    if digits >= len(str(number)):
+        return f"{prefix}{number:0{digits}d}"
+    return f"{prefix[0]}{number:0{length - 1}d}" if length > len(str(number)) else f"{prefix}{number:04d}"
 
 
 def _numbered(names: Iterable[str], form: str) -> dict[str, str]:
