@@ -333,6 +333,39 @@ def test_error_of_one_branch_only_is_a_warning_that_says_so() -> None:
     assert "in one branch" in heads[0].message
 
 
+@pytest.mark.parametrize(
+    "reads",
+    [
+        'exec 3>&1; ARGS="$*"',
+        'while getopts "l:" opt; do case $opt in l) LAYERS=$OPTARG ;; esac; done',
+        "while [[ $# -gt 0 ]]; do case $1 in --layers) LAYERS=$2; shift 2 ;; *) shift ;; esac; done",
+        'for a in "$@"; do LAYERS=$a; done',
+        'if [ -n "$1" ]; then LAYERS=$1; fi',
+    ],
+)
+def test_arguments_of_the_script_hide_a_mistake_only_where_they_may_be_given(reads: str) -> None:
+    model = (
+        "--num-layers $LAYERS --pipeline-model-parallel-size 2 --hidden-size 4096 --num-attention-heads 32"
+    )
+    run = f"srun {TORCHRUN} {END.replace('train', 'pretrain_gpt')} ${{ARGS-}} {model}\n"
+    text = f"{HEAD}LAYERS=33\n{reads}\n{run}"
+    (layers,) = [item for item in found(text) if item.check == "pipeline/layers"]
+    assert layers.severity is Severity.WARNING
+    assert "if the script gets no arguments" in layers.message or "in one branch" in layers.message
+    assert "pipeline/layers" not in checks(text.replace("LAYERS=33", "LAYERS=32"))
+    assert "model/missing" not in checks(
+        f'{HEAD}srun {TORCHRUN} {END.replace("train", "pretrain_gpt")} "$@"\n'
+    )
+
+
+def test_one_group_in_the_background_is_judged_as_one_in_front() -> None:
+    static = f"{TORCHRUN.split(' --rdzv')[0]} --node-rank=0 --master-addr=localhost --master-port=1 train.py"
+    for end in ("", " &\nwait", " &\nPID=$!\nwait $PID"):
+        told = checks(f"{HEAD}srun {static.replace('nnodes=2', 'nnodes=3')}{end}\n")
+        assert set(told) == {"torchrun/nodes", "torchrun/node-rank", "rendezvous/localhost"}
+        assert set(told.values()) == {Severity.ERROR}
+
+
 def test_what_was_not_resolved_is_said_with_its_reason() -> None:
     (item,) = [
         item for item in found(f"{HEAD}srun {TORCHRUN} {END} --lr $LR") if item.check == "script/unresolved"

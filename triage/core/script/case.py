@@ -32,6 +32,10 @@ class Script:
     """Scripts that this one writes and submits."""
     made: frozenset[str] = frozenset()
     """Folders that the submitting script makes before."""
+    uncalled: Script | None = None
+    """The same, read as if it got no arguments, where it asks for them."""
+    supposed: bool = False
+    """It is that one."""
     sure: bool = True
     """False where it is not known whether it is submitted."""
 

@@ -28,9 +28,8 @@ def address(script: Script, run: Run, _: Facts) -> Iterator[Finding]:
         return
     text, line, name = found
     grade = severity(script, run)
-    if run.command.repeated or run.command.background or run.command.opaque:
-        grade = Severity.WARNING
     if not text:
+        grade = Severity.WARNING if run.command.opaque else grade
         message = f"{name} is not given, so every node waits for the others on itself: pass the first host of the allocation"
         yield Finding(grade, "rendezvous/address", message, None, line)
         return

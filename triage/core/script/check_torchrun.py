@@ -74,7 +74,8 @@ def nodes(script: Script, run: Run, _: Facts) -> Iterator[Finding]:
     if run.started.launcher is Launcher.PYTHON or run.launch.nodes is None:
         return
     group, alone = run.launch.nodes, "standalone" in run.started.flags
-    spread = run.command.background or run.command.repeated
+    whole = run.in_step and run.step.nodes is not None and run.step.nodes == script.allocation.nodes
+    spread = (run.command.background or run.command.repeated) and not whole
     here = run.step.nodes if run.in_step and not spread else script.allocation.nodes
     line = run.flag_line(_NAMES[run.started.launcher][0], "standalone")
     if spread and _alone_on_each(script, run):
@@ -166,8 +167,6 @@ def node_rank(script: Script, run: Run, _: Facts) -> Iterator[Finding]:
     if backend is not None and backend.text != "static":
         return
     flag, spelt = run.flag(name), "--" + name.replace("_", "-")
-    if run.command.repeated or run.command.background:
-        return
     if flag is None:
         hidden = (
             not run.started.complete or "PET_NODE_RANK" in run.command.environment or run.has("config_file")

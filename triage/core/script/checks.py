@@ -48,8 +48,18 @@ def check_script(script: Script, facts: Facts) -> list[Finding]:
         for item in _findings(inner, facts):
             lowered = _fails(item) and not inner.sure
             found.append(replace(item, severity=Severity.WARNING) if lowered else item)
+    if script.uncalled is not None:
+        found += _if_uncalled(script.uncalled, facts, {item.check for item in found})
     once = dict.fromkeys(found)
     return sorted(once, key=lambda item: (_ORDER.index(item.severity), item.line or 0))
+
+
+def _if_uncalled(script: Script, facts: Facts, told: set[str]) -> Iterator[Finding]:
+    """What is wrong if the script gets no arguments, and is not told anyway."""
+    for item in _of_runs(script, facts):
+        if item.check not in told and item.severity is not Severity.INFO:
+            message = f"{item.message} (if the script gets no arguments)"
+            yield replace(item, severity=Severity.WARNING, message=message)
 
 
 def _findings(script: Script, facts: Facts) -> Iterator[Finding]:
@@ -87,6 +97,8 @@ def _megatron(script: Script, run: Run, facts: Facts) -> Iterator[Finding]:
     certain = set[str].intersection(*failing) or (set[str].union(*failing) if all(failing) else set())
     for found in dict.fromkeys(finding for findings in judged for finding in findings):
         everywhere = all(any(item.check == found.check for item in findings) for findings in judged)
+        if script.supposed and found.line is None:
+            continue  # it tells of something missing, which arguments may well give
         finding = found if found.line is not None else replace(found, line=run.line)
         if not everywhere:
             finding = replace(finding, message=f"{finding.message} (in one branch of the script)")

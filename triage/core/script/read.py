@@ -21,6 +21,8 @@ __all__ = ["Script", "check_script", "read_script"]
 
 _OPTION = re.compile(r"(?<![\w-])--[A-Za-z][\w.-]*", re.ASCII)
 
+_ARGUMENTS = re.compile(r"\$\{?[@*#1-9]|\bgetopts\b|\bgetopt\b")
+
 
 def read_script(text: str) -> Script:
     """Reads a script. Never fails: what is not understood is not known."""
@@ -28,8 +30,14 @@ def read_script(text: str) -> Script:
     directives = read_directives(text)
     job = read_allocation(directives)
     result = evaluate(text, job, batch=directives.any)
+    places = _places(text, 1)
+    script = _script(directives, job, result, places)
     inner = tuple(_submitted(result.submissions, result.holes))
-    return replace(_script(directives, job, result, _places(text, 1)), submitted=inner)
+    uncalled = None
+    if script.runs and directives.any and _ARGUMENTS.search(text):
+        alone = _script(directives, job, evaluate(text, job, arguments=()), places)
+        uncalled = replace(alone, supposed=True)
+    return replace(script, submitted=inner, uncalled=uncalled)
 
 
 def _submitted(submissions: Iterable[Submission], holes: Holes) -> Iterator[Script]:

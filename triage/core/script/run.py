@@ -133,6 +133,8 @@ def _builtin(
             builtins.set_options(arguments, state)
         case "shift":
             builtins.shift(arguments, state)
+        case "getopts":
+            flow.status = False if state.arguments == () and len(arguments) < 3 else None
         case "true" | ":":
             pass
         case "false":

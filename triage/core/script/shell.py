@@ -34,10 +34,14 @@ class Evaluated:
     """A limit was reached: behind it nothing was evaluated."""
 
 
-def evaluate(text: str, job: Allocation, *, batch: bool = True) -> Evaluated:
-    """Evaluates a script of a job with that allocation. `batch` is false for one that runs once per task."""
+def evaluate(
+    text: str, job: Allocation, *, batch: bool = True, arguments: tuple[str, ...] | None = None
+) -> Evaluated:
+    """Evaluates a script of a job with that allocation. `batch` is false for one that runs once per task; `arguments`
+    are not known where they are `None`."""
     flow = Flow(simple, Budget(), Holes(), job, batch=batch)
-    return _evaluate(flow, clean(text[:SCRIPT]), State(), exhausted=len(text) > SCRIPT)
+    state = State(arguments=arguments)
+    return _evaluate(flow, clean(text[:SCRIPT]), state, exhausted=len(text) > SCRIPT)
 
 
 def evaluate_submitted(submission: Submission, job: Allocation, holes: Holes, budget: Budget) -> Evaluated:
