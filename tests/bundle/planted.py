@@ -34,6 +34,7 @@ SECRETS: dict[str, str] = {
     "q1W2e3R4t5Y6u7": "export DEPLOY_KEY='q1W2e3R4t5Y6u7'",
     "dXNlcjpwYXNzd29yZDEyMw==": "Authorization: Basic dXNlcjpwYXNzd29yZDEyMw==",
     "nvapi-AbCdEfGhIjKlMnOpQrStUv123": "NGC nvapi-AbCdEfGhIjKlMnOpQrStUv123",
+    "Zk3uXh7eYq0vBn2mLw": "root:$6$Zk3uXh7eYq0vBn2mLw$aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW:19000:0:99999:7:::",
     "hf_HiddenByColour1234567890ab": "token hf_Hidden\x1b[1mByColour1234567890ab",
     KEY_LINES[0]: "-----BEGIN OPENSSH PRIVATE KEY-----\n" + "\n".join(KEY_LINES) + "\n-----END OPENSSH PRIVATE KEY-----",
     KEY_LINES[1]: "",

@@ -12,6 +12,8 @@ from triage.core.lazy import lazy
 from triage.core.values import dataclass
 
 HOST, USER, OTHER, DOMAIN = "host", "user", "other", "domain"
+MOST = 100_000
+"""Names of one kind: a hostile log may state any number of them."""
 
 _EQUALS = r"[\"']?\s{0,12}(?:[:=]|=>)\s{0,12}[\"'\[(]?"
 _HOSTS = r"(?P<host>[A-Za-z0-9][\w.,\[\]-]{0,4000})"
@@ -96,8 +98,10 @@ class Identities:
         """A name; a list of hosts in Slurm's notation is every one of them."""
         if kind != HOST:
             text = text.rstrip(".,-[]")
-            if len(text) > 1 and not _NO_NAMES.fullmatch(text):
+            if len(text) > 1 and len(self.found[kind]) < MOST and not _NO_NAMES.fullmatch(text):
                 self.found[kind].add(text)
+            return
+        if len(self.found[HOST]) > MOST:
             return
         for name in expand_hosts(text) if "[" in text or "," in text else (text,):
             self._add_host(name.strip("[]().,"))
@@ -105,7 +109,7 @@ class Identities:
     def add_path(self, path: str) -> None:
         """The folders of a path whose names are no common words."""
         for part in folders_to_replace(path, self.vocabulary):
-            if len(part) > 3 and any(c.isalpha() for c in part):
+            if len(part) > 3 and len(self.found[OTHER]) < MOST and any(c.isalpha() for c in part):
                 self.found[OTHER].add(part)
 
     def _add_host(self, name: str) -> None:

@@ -45,6 +45,7 @@ _BY_SHAPE: tuple[tuple[str, re.Pattern[str]], ...] = (
             r"((?i:\bauthorization[\"']?[ \t]*[:=][ \t]*[\"']?(?:basic|token|bearer|digest)[ \t]+))[^\s\"',]+"
         ),
     ),
+    ("$", lazy(r"(\$(?:[1-9][a-z]?|y|gy|sha1)\$)[./A-Za-z0-9$=,]{20,200}")),
     ("wandb", lazy(r"((?i:\bwandb[ \t]login[ \t]+(?:--?[a-z]+[ \t]+)?))[0-9a-f]{40}\b")),
     ("password", lazy(r"((?i:\b(?:login|user)[ \t]+\S{1,64}[ \t]+password[ \t]+))\S+")),
     ("@", lazy(r"(?<=://)([^\s/:@\"'<>]{1,256}:)[^\s/\"'<>]{1,1024}(?=@)")),
