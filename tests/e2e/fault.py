@@ -31,6 +31,8 @@ class Right:
     """Categories that the taxonomy allows as well."""
     outcome: str | None = None
     """How the watcher says that it ended, where the category does not tell."""
+    step: int | None = None
+    """The training must have come so far in its last attempt: nothing may end it earlier."""
 
     @property
     def categories(self) -> tuple[str, ...]:

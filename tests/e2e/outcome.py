@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,10 @@ from tests.e2e.growth import Growth
 if TYPE_CHECKING:
     from tests.e2e.run import Job
 
+_STEP = re.compile(r"iteration +(\d+)/")
 RIGHT, UNKNOWN, WRONG = "right", "unknown", "wrong"
+NO_RANK = "no rank"
+"""The category is right, and the verdict says that nothing singles out a rank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +61,38 @@ def outcome_of(
     seconds, since = delay(job, growth, events, verdict)
     root = verdict["root"] or {}
     return Outcome(
-        fault.name, judged(fault, verdict, code, last["data"]["outcome"]), verdict["category"], root.get("rank"),
+        fault.name, judged(fault, verdict, code, last["data"]["outcome"], reached(job)), verdict["category"], root.get("rank"),
         verdict["confidence"], verdict["rule"], last["data"]["outcome"], code, seconds, since, verdict == explained,
         refused, verdict["summary"], bool(root.get("evidence")),
     )  # fmt: skip
 
 
-def judged(fault: Fault, verdict: dict[str, Any], code: int, outcome: str) -> str:
-    """Right in category, rank, exit code and outcome; or unknown; or wrong."""
+def judged(fault: Fault, verdict: dict[str, Any], code: int, outcome: str, step: int = 0) -> str:
+    """Right in category, rank, exit code, outcome and step; or without a rank; or unknown; or wrong."""
     right, category = fault.right, verdict["category"]
     rank = (verdict["root"] or {}).get("rank")
-    if (
+    fits = (
         category in right.categories
         and code == right.exit(category)
-        and (right.rank is None or rank == right.rank)
         and right.outcome in (None, outcome)
-    ):
+        and (right.step or 0) <= step
+    )
+    if fits and right.rank in (None, rank):
         return RIGHT
-    return UNKNOWN if category == "unknown" else WRONG
+    if category == "unknown":
+        return UNKNOWN
+    return NO_RANK if fits and rank is None else WRONG
+
+
+def reached(job: Job) -> int:
+    """The last step of the last attempt."""
+    attempts = sorted(job.logs.glob("*/attempt-*"), key=lambda path: path.name)
+    steps = [
+        int(found[1])
+        for path in (attempts[-1].rglob("stdout.log") if attempts else ())
+        for found in _STEP.finditer(path.read_text(errors="replace"))
+    ]
+    return max(steps, default=0)
 
 
 def delay(
@@ -87,7 +105,7 @@ def delay(
         for folder in (job.logs, *job.logs.iterdir()):
             path = Path(folder) / evidence["path"]
             if path.is_file() and (at := growth.when(path, evidence["last_line"])) is not None:
-                return round(told - at, 2), "line"
+                return max(0.0, round(told - at, 2)), "line"
     ended = next((seen for seen in job.states if seen[1] not in ("PENDING", "CONFIGURING", "RUNNING")), None)
     return (round(told - ended[0], 2), ended[1]) if ended is not None else (None, "")
 

@@ -178,6 +178,8 @@ def _listen(job: Job, follower: subprocess.Popen[str]) -> None:
     assert follower.stdout is not None
     for told in objects(follower.stdout):
         job.told.append(told)
+        with (job.folder / "told.jsonl").open("a") as file:
+            file.write(json.dumps(told) + "\n")
         if told.get("schema") == "triage.submit/1" and told.get("job_id"):
             job.id = told["job_id"]
 

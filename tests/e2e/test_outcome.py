@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.fault import Fault, Right
 from tests.e2e.growth import Growth
-from tests.e2e.outcome import RIGHT, UNKNOWN, WRONG, judged
+from tests.e2e.outcome import NO_RANK, RIGHT, UNKNOWN, WRONG, judged
 from tests.e2e.run import objects
 from tests.e2e.table import markdown
 
@@ -23,7 +23,8 @@ def verdict(category: str, rank: int | None = None) -> dict[str, Any]:
     [
         (verdict("oom", 2), 10, "failed", RIGHT),
         (verdict("oom", 1), 10, "failed", WRONG),
-        (verdict("oom"), 10, "failed", WRONG),
+        (verdict("oom"), 10, "failed", NO_RANK),
+        (verdict("shape"), 10, "failed", WRONG),
         (verdict("oom", 2), 0, "failed", WRONG),
         (verdict("oom", 2), 10, "cancelled", WRONG),
         (verdict("host-oom", 2), 10, "failed", RIGHT),
@@ -41,6 +42,12 @@ def test_right_is_category_rank_exit_code_and_outcome(
 
 def test_no_rank_is_asked_for_where_no_single_one_is_to_blame() -> None:
     assert judged(Fault("all", Right("shape")), verdict("shape", 3), 10, "failed") == RIGHT
+
+
+def test_a_job_that_is_ended_before_its_last_step_is_judged_wrong() -> None:
+    fault = Fault("early", Right("none", outcome="completed-early", step=30))
+    assert judged(fault, verdict("none"), 0, "completed-early", 29) == WRONG
+    assert judged(fault, verdict("none"), 0, "completed-early", 30) == RIGHT
 
 
 def test_a_line_counts_from_when_its_last_byte_was_there(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.e2e.fault import Fault, Right, Shape
 from tests.e2e.run import Job
+from tests.minislurm.processes import of_slurm
 
 FOREVER = "--train-iters 100000"
 LONG = "--train-iters 30 --step-seconds 0.3"
@@ -15,8 +16,10 @@ def cancel(job: Job) -> None:
 
 
 def start_now(job: Job) -> None:
-    """Without the two minutes that Slurm lets a requeued job wait."""
+    """Without the two minutes that Slurm lets a requeued job wait, but not before the attempt before is gone: what ends
+    that one would end the new one too."""
     job.until("it waits again", lambda: job.state() == "PENDING")
+    job.until("the attempt before is gone", lambda: not any(of_slurm(job.mini.conf)))
 
     def runs() -> bool:
         job.slurm("scontrol", "update", f"JobId={job.id}", "StartTime=now")
@@ -59,5 +62,5 @@ FAULTS = (
     Fault("requeued", Right("none", outcome="completed"), LONG, act=requeue, alone=True, seconds=300),
     Fault("time limit", Right("timeout"), FOREVER, Shape(time="1:00"), seconds=240),
     Fault("node fails", Right("hardware"), FOREVER, Shape(2, 1, options=("--no-requeue",)), act=lose_node, alone=True, seconds=300),
-    Fault("processes stay after training", Right("hang"), "--linger 600", Shape(time="1:00"), seconds=240),
+    Fault("processes stay after training", Right("hang"), "--linger 600", Shape(time="2:00"), seconds=300),
 )  # fmt: skip
