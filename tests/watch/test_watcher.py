@@ -81,6 +81,20 @@ def test_a_failure_is_told_while_the_job_still_runs_and_the_end_says_the_same(st
     assert (verdict_of(stage.database(), known.number) or {})["category"] == "python"
 
 
+def test_the_end_of_an_old_job_is_asked_for_soon_after_its_logs_tell_it(stage: Stage) -> None:
+    """Of a job that has run for hours the scheduler is asked once a minute."""
+    stage.cluster.jobs[JOB] = Job(limit=1e6)
+    loop = stage.loop()
+    stage.run(loop, 7200)
+    with open(stage.cluster.output(JOB), "a") as file:
+        file.write(TRACE)
+    told = stage.cluster.now
+    stage.run(loop, 60, lambda: "failure" in stage.kinds())
+    stage.cluster.jobs[JOB] = Job("FAILED", listed=False, code=1)
+    assert stage.run(loop, 300).is_over
+    assert stage.cluster.now - told < 5
+
+
 def test_a_complete_result_of_this_attempt_ends_the_job_with_the_evidence_first(stage: Stage) -> None:
     path = with_result(stage)
     order: list[str] = []

@@ -122,13 +122,15 @@ class Loop:
     def _tick(self, watcher: Watcher, now: float) -> None:
         if watcher.is_over:
             return
-        again = now + LOOK_EVERY
+        again, told_end = now + LOOK_EVERY, watcher.told_end
         try:
             again = watcher.tick(now, self._about(now), partial(self._count, watcher))
             self._told.discard(watcher.job)
         except StoreError as error:
             self._fails(watcher.job, error)
         self._agenda.put(watcher.job, again)
+        if watcher.told_end != told_end:
+            self._next_poll = min(self._next_poll, now + self._interval(now))
 
     def _fails(self, job: JobId, error: StoreError) -> None:
         """A store that fails is told once; watching goes on, and nothing is ended without it."""

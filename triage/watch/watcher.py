@@ -69,6 +69,8 @@ class Watcher:
     """How it ended."""
     _told_progress: Progress | None = None
     _told_progress_at: float = 0.0
+    told_end: float = float("-inf")
+    """When its logs told a failure or an end that they had not told before: the scheduler will soon know it too."""
     _told_failure: str = ""
     _told_stall: bool = False
     _rest: Rest = field(default_factory=Rest)
@@ -94,7 +96,7 @@ class Watcher:
         left = end - now if end is not None and self.life.phase is Phase.ACTIVE else None
         acting = self.life.phase is Phase.ENDING or (self.early is not None and self.early.is_under_way)
         missing = self.life.missing is not None
-        return Pace(max(0.0, now - self.life.changed), left, 0, 0.0, acting or missing)
+        return Pace(max(0.0, now - max(self.life.changed, self.told_end)), left, 0, 0.0, acting or missing)
 
     def see(self, answer: Answer, now: float) -> None:
         """Takes what the scheduler said."""
@@ -244,10 +246,12 @@ class Watcher:
         sent = self.early is not None and self.early.was_sent
         verdict = self.logs.early_verdict(now) if self.life.phase is Phase.ACTIVE and not sent else None
         if verdict is not None:
+            if verdict.ended and (self.verdict is None or not self.verdict.ended):
+                self.told_end = now
             self.verdict = verdict
             self.grounds.judged(verdict)
             if verdict.failed and verdict.summary != self._told_failure:
-                self._told_failure = verdict.summary
+                self._told_failure, self.told_end = verdict.summary, now
                 self._event("failure", f"has failed: {verdict_words(verdict)}", verdict=verdict.to_json())
         progress = self.logs.progress
         news = progress is not None and progress is not self._told_progress

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from triage.core.values import dataclass
 
-SHORTEST = 2.0
+SHORTEST = 1.5
 LONGEST = 60.0
 """Seconds between two questions."""
 _NEAR = 120.0
@@ -21,7 +21,7 @@ class Pace:
     """What the next interval depends on; seconds."""
 
     age: float
-    """Since the last change that was seen of the job."""
+    """Since the last change that was seen of the job, or since its logs told an end."""
     left: float | None = None
     """Until its time limit."""
     failures: int = 0
@@ -40,6 +40,6 @@ def interval(pace: Pace, chance: float) -> float:
     if pace.acting:
         base = SHORTEST
     if pace.failures:
-        base = max(base, min(LONGEST, SHORTEST * 2.0 ** min(pace.failures, 10)))
+        base = max(base, min(LONGEST, 2.0 ** min(pace.failures + 1, 10)))
     base = min(LONGEST, max(base, pace.cost * _COST))
     return max(SHORTEST, min(LONGEST, base * (1 - _SPREAD + 2 * _SPREAD * chance)))
