@@ -269,6 +269,22 @@ def test_gloo_time_outs_point_to_the_silent_rank_even_when_it_was_then_asked_to_
     assert (c.ranks, c.how, c.confident) == ((1,), "absent", True)
 
 
+def test_where_all_time_out_the_one_in_another_collective_is_to_blame_but_not_for_certain() -> None:
+    calls = {0: "all_reduce", 1: "barrier", 2: "all_reduce", 3: "all_reduce"}
+    errors = tuple(RankError(r, "timeout", call=call) for r, call in calls.items())
+    c = find_culprit([], job(4, all_hosts(4, 4), errors=errors))
+    assert (c.ranks, c.how, c.confident) == ((1,), "other-collective", False)
+    assert "rank 1 waited in barrier where ranks 0,2-3 waited in all_reduce" in c.why
+    assert nobody(find_culprit([], job(4, all_hosts(4, 4), errors=errors, pp=2)))
+
+
+def test_of_two_ranks_in_different_collectives_neither_is_to_blame() -> None:
+    errors = (RankError(0, "timeout", call="all_reduce"), RankError(1, "timeout", call="barrier"))
+    c = find_culprit([], job(2, all_hosts(2, 2), errors=errors))
+    assert nobody(c)
+    assert "all_reduce on rank 0 and barrier on rank 1" in c.unknown
+
+
 def test_time_outs_mixed_with_lost_connections_lower_the_confidence() -> None:
     errors = (RankError(0, "timeout"), RankError(2, "closed"), RankError(3, "closed"))
     c = find_culprit([], job(4, all_hosts(4, 4), errors=errors))

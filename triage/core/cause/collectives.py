@@ -4,7 +4,8 @@ The evidence is asked in this order; the first that singles one out answers:
 1. what torch itself concluded (fr_trace, the desync report, a monitored barrier, a rank whose own watchdog met a
    CUDA error), 2. a process that ended by itself before the others complained, 3. peers that lost connections name,
 4. a rank in another collective than its group, 5. the end of the chain of waits, 6. the only rank that did not
-complain, 7. a watchdog that was stuck itself. Two equally good candidates are none.
+complain, 7. where all complained, the only one whose stack ends in another collective than all others', 8. a watchdog
+that was stuck itself. Two equally good candidates are none.
 """
 
 from __future__ import annotations
@@ -238,6 +239,27 @@ def _only_silent(case: Case) -> Culprit | None:
     return replace(answer, confident=answer.confident and not mixed) if answer is not None else None
 
 
+def _other_call(case: Case) -> Culprit | None:
+    """Where every rank waited in vain, the one whose stack ends in another collective than all others' do. The stages
+    of a pipeline wait in different ones anyway, and so may parallel groups: it is no certainty."""
+    calls = {e.rank: e.call for e in case.situation.errors if e.kind == "timeout" and e.call is not None}
+    if set(calls) != case.everyone or (case.situation.sizes.pp or 1) > 1:
+        return None
+    sides: dict[str, list[int]] = {}
+    for rank, call in sorted(calls.items()):
+        sides.setdefault(call, []).append(rank)
+    if len(sides) != 2:
+        return None
+    (odd, few), (other, many) = sorted(sides.items(), key=lambda side: len(side[1]))
+    if len(few) > 1 or len(many) < 2:
+        told = " and ".join(
+            f"{call} on rank{'s' if len(on) > 1 else ''} {fold(on)}" for call, on in sorted(sides.items())
+        )
+        return _none(f"which side is wrong, for they waited in different collectives: {told}")
+    why = f"rank {few[0]} waited in {odd} where ranks {fold(many)} waited in {other}"
+    return case.of_ranks((few[0],), why, "other-collective", False, "which of them left the common order")
+
+
 def _why_silent(case: Case, rank: int) -> str:
     return f"ranks {fold(case.reporters)} complained about others; rank {rank} did not"
 
@@ -358,6 +380,6 @@ def _label(name: str) -> str:
 
 
 _QUESTIONS: tuple[Callable[[Case], Culprit | None], ...] = (
-    _concluded, _ended_first, _other_error, _lost_peer, _other_collective, _chain_end, _only_silent, _silent_host,
+    _concluded, _ended_first, _other_error, _lost_peer, _other_collective, _chain_end, _only_silent, _other_call, _silent_host,
     _stuck_watchdog,
 )  # fmt: skip

@@ -11,7 +11,7 @@ from triage.core.cause.groups import Sizes
 from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.joblog import JobLog, Reason
 from triage.core.cause.outcome import Blame
-from triage.core.cause.peers import common_peer, group_of
+from triage.core.cause.peers import call_of, common_peer, group_of
 from triage.core.cause.situation import RankError, RankExit, Seen, Situation
 from triage.core.lazy import lazy
 
@@ -25,7 +25,7 @@ _CLOSED = lazy(
 def culprit_of(job: JobLog, symptoms: Sequence[Incident]) -> Blame:
     """Ask the collectives who is behind, absent or in another collective."""
     errors = tuple(
-        RankError(o.where.rank, _kind(o), o.where.node, _finite(o.bounds.guess))
+        RankError(o.where.rank, _kind(o), o.where.node, _finite(o.bounds.guess), call_of(o.exception.frames))
         for i in symptoms
         for o in i.occurrences
         if o.where.rank is not None and o.exception is not None

@@ -10,6 +10,7 @@ from triage.core.cause.groups import Sizes, megatron_members
 from triage.core.events.model import Frame
 from triage.core.lazy import lazy
 
+_CALLS = "torch/distributed/distributed_c10d.py"
 _AXES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("PIPELINE_MODEL_PARALLEL_GROUP", lazy(r"p2p_communication\.py")),
     (
@@ -33,6 +34,12 @@ def group_of(frames: Sequence[Frame]) -> str | None:
             if pattern.search(frame.file):
                 return description
     return None
+
+
+def call_of(frames: Sequence[Frame]) -> str | None:
+    """The function of torch.distributed in which a stack ends; None where it ends elsewhere."""
+    calls = (frame.function for frame in reversed(frames[-3:]) if frame.file.endswith(_CALLS))
+    return next(calls, None)
 
 
 def common_peer(victims: Iterable[tuple[int, str]], sizes: Sizes) -> int | None:

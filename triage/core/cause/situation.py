@@ -40,6 +40,8 @@ class RankError:
     `own` (nothing to do with collectives)."""
     node: str | None = None
     time: float | None = None
+    call: str | None = None
+    """The collective in which its stack ends, such as `all_reduce`; None where the stack does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
