@@ -32,7 +32,6 @@ from triage.store.jobs import (
     verdict_of,
 )
 from triage.store.leases import LENGTH, acquire, holder_of, release
-from triage.store.offsets import Offset, offsets_of, save_offsets
 from triage.store.schema import MIGRATIONS
 
 JOB = JobId(18, task=3, cluster="west")
@@ -168,15 +167,12 @@ def test_a_lease_from_the_future_is_a_clock_that_was_set_back(database: Database
     assert acquire(database, job, "b:1", "b", 1000.0)
 
 
-def test_holds_offsets_and_forgetting(database: Database) -> None:
+def test_holds_and_forgetting(database: Database) -> None:
     job = remember(database, new())
     set_held(database, job, True)
     assert is_held(database, job)
-    save_offsets(database, job, [Offset("/a", 1, 2, 3, 0)])
-    save_offsets(database, job, [Offset("/a", 1, 2, 9, 1)])
-    assert offsets_of(database, job) == {"/a": Offset("/a", 1, 2, 9, 1)}
     forget(database, job)
-    assert (offsets_of(database, job), is_held(database, job), all_jobs(database)) == ({}, False, [])
+    assert (is_held(database, job), all_jobs(database)) == (False, [])
 
 
 def test_the_kill_switch_is_a_file(database: Database) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import socket
 import threading
 import urllib.request
 from collections.abc import Callable
@@ -16,7 +17,7 @@ import pytest
 from tests.watch.scripted import Cluster, Job, Stage
 from triage.core.jobs.cancel import Stage as Reached
 from triage.core.jobs.identity import JobId
-from triage.errors import UsageError
+from triage.errors import StoreError, UsageError
 from triage.store.actions import actions_of
 from triage.store.daemons import living
 from triage.store.jobs import (
@@ -221,6 +222,49 @@ def test_http_shows_the_latest_snapshot_on_loopback_only(stage: Stage) -> None:
             Server(address, one.snapshot, stage.cluster.clock)
 
 
+def test_http_on_a_unix_socket_is_for_its_owner_alone(stage: Stage, tmp_path: Path) -> None:
+    one = daemon(stage)
+    path = tmp_path / "triage.socket"
+    with socket.socket(socket.AF_UNIX) as left_behind:
+        left_behind.bind(str(path))
+    server = Server(f"unix:{path}", one.snapshot, stage.cluster.clock)
+    try:
+        assert path.stat().st_mode & 0o777 == 0o600
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+            client.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+            assert b"scheduler_answers" in b"".join(iter(lambda: client.recv(4096), b""))
+    finally:
+        server.close()
+    assert not path.exists()
+    path.write_text("mine")
+    with pytest.raises(UsageError):
+        Server(f"unix:{path}", one.snapshot, stage.cluster.clock)
+    assert path.read_text() == "mine"
+
+
+def test_a_store_that_fails_is_told_now_and_then_and_loses_no_word(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(stage, JOB)
+    one = daemon(stage)
+    turns(one, 5)
+    one.tell(Event(2.0, "progress", "18", "is at iteration 7"))
+
+    def full(*_: object) -> None:
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("triage.watch.daemon.note_states", full)
+        broken.setattr("triage.store.daemons.beat", full)
+        turns(one, 500)
+    assert sum("the store cannot be used" in event.message for event in stage.told) == 1
+    turns(one, 10)
+    known = find_job(stage.database(), JOB)
+    assert known is not None
+    assert known.said == "is at iteration 7"
+
+
 def test_who_asks_gets_the_jobs_as_they_are_now(stage: Stage) -> None:
     add(stage, JOB)
     one = daemon(stage)
@@ -308,8 +352,6 @@ def test_notifications_go_out_on_a_thread_of_their_own() -> None:
 
 
 def test_systemd_is_told_where_it_listens(tmp_path: Path) -> None:
-    import socket
-
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind(str(tmp_path / "notify"))
         assert notify({"NOTIFY_SOCKET": str(tmp_path / "notify")}, "READY=1")

@@ -118,6 +118,8 @@ class Database:
 def _advice(text: str, path: str) -> str:
     if "malformed" in text or "not a database" in text:
         return f"the database is damaged ({text}): move it away with `mv {path} {path}.damaged`; a new one is made"
+    if "disk I/O" in text:
+        return f"the disk is full or fails ({text}): make room, or set TRIAGE_STATE to another folder"
     if "disk is full" in text:
         return "the disk is full: make room; what was remembered before is still there"
     if "readonly" in text or "read-only" in text:

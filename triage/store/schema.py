@@ -85,4 +85,7 @@ MIGRATIONS: tuple[str, ...] = (
     """
     ALTER TABLE jobs ADD COLUMN asked TEXT NOT NULL DEFAULT '{}';
     """,
+    """
+    DROP TABLE offsets;
+    """,
 )

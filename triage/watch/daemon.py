@@ -37,6 +37,8 @@ _BEAT_EVERY = 30.0
 _WRITE_EVERY = 5.0
 _SHOW_EVERY = 30.0
 """Seconds between two snapshots that nobody asked for: they tell that the daemon turns."""
+_TELL_EVERY = 600.0
+"""Seconds between two words about a store that fails."""
 _LONGEST_REST = 2.0
 _PATIENCE = 2.0
 """Seconds that somebody who asks waits for a new snapshot."""
@@ -95,7 +97,8 @@ class Daemon:
             if self._is_due("write", _WRITE_EVERY, now):
                 self._write()
         except StoreError as error:
-            self._tell("store", f"the store cannot be used for now: {error}")
+            if self._is_due("told", _TELL_EVERY, now):
+                self._tell("store", f"the store cannot be used for now: {error}")
         asking = self.loop.poller.is_asking
         rest = self.loop.turn()
         self.rounds += asking and not self.loop.poller.is_asking

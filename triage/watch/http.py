@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import socketserver
+import stat
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -34,8 +35,7 @@ class Server:
         try:
             if address.startswith("unix:"):
                 self._path = address.removeprefix("unix:")
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(self._path)
+                _make_way(self._path)
                 mask = os.umask(0o177)
                 try:
                     self._server: socketserver.BaseServer = _Unix(self._path, handler)
@@ -65,6 +65,14 @@ class Server:
         if self._path is not None:
             with contextlib.suppress(OSError):
                 os.unlink(self._path)
+
+
+def _make_way(path: str) -> None:
+    """Takes away a socket that a killed daemon left; anything else is not ours. Raises UsageError."""
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISSOCK(os.lstat(path).st_mode):
+            raise UsageError(f"--http unix:{path}: there is something else already; choose another name")
+        os.unlink(path)
 
 
 def _handler(latest: Callable[[], Snapshot], clock: Callable[[], float]) -> type[BaseHTTPRequestHandler]:

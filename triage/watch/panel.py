@@ -113,8 +113,8 @@ def _where(watcher: Watcher, now: float) -> str:
     """Nodes, time and GPU-hours."""
     status, details, attempt = watcher.life.status, watcher.details, watcher.life.attempt
     parts = []
-    if status is not None and status.nodes and watcher.life.phase is not Phase.WAITING:
-        parts.append(f"on {status.nodes}")
+    if watcher.nodes is not None and watcher.life.phase is not Phase.WAITING:
+        parts.append(f"on {watcher.nodes}")
     if attempt is not None:
         ran = max(0.0, (status.ended if status is not None and status.ended else now) - attempt.started)
         parts.append(f"for {span(ran)}")

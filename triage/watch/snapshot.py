@@ -35,7 +35,7 @@ def job_json(watcher: Watcher, at: float) -> dict[str, Any]:
         "name": details.name if details is not None else None,
         "state": status.state.value if status is not None else "UNKNOWN",
         "reason": status.reason if status is not None else None,
-        "nodes": status.nodes if status is not None else None,
+        "nodes": watcher.nodes,
         "attempt": watcher.life.attempt.restarts if watcher.life.attempt is not None else None,
         "gpus": details.gpus if details is not None else None,
         "iteration": progress.iteration if progress is not None else None,

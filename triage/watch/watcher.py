@@ -88,6 +88,13 @@ class Watcher:
     def is_over(self) -> bool:
         return self.ending is not None
 
+    @property
+    def nodes(self) -> str | None:
+        """squeue is not asked for them; scontrol told them when the attempt began."""
+        status = self.life.status
+        told = status.nodes if status is not None else None
+        return told or (self.details.sighting.nodes if self.details is not None else None)
+
     def question(self) -> Question:
         return Question(self.life, self.known.submitted if self.known is not None else None)
 
