@@ -25,6 +25,9 @@ _HEALTHY = (
     b"learning rate: 1.000E-05 | global batch size:     8 | lm loss: 1.084E+01 | loss scale: 1.0 | "
     b"grad norm: 3.204 | number of skipped iterations:   0 | number of nan iterations:   0 |\n"
 )
+_LINE = re.compile(rb"[^\n]*\n|[^\n]+")
+"""A carriage return ends no line: whoever puts something in front of lines sees a progress bar as one."""
+_LABEL = re.compile(rb"(?m)^ *\d+: ")
 _DAY_TIME = re.compile(rb"(?<![\d.])(\d{4})([-/])(\d\d)\2(\d\d)([ T])(\d\d):(\d\d):(\d\d)(?!\d)")
 _GLOG = re.compile(rb"(?m)(?<=[IWEF])(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)(?=\.\d{3,9} )")
 _STAMP = re.compile(
@@ -52,10 +55,16 @@ def coloured(files: Files) -> Files:
 
 
 def labelled(files: Files) -> Files:
-    """As `srun --label` prints it: the task's number in front of every line."""
+    """As `srun --label` prints it: the task's number in front of every line of a task; srun's own words have none."""
     tasks = _tasks(files)
     width = len(str(max(tasks.values(), default=0)))
-    return _lines(files, lambda name, line: b"%*d: %s" % (width, tasks[name], line))
+
+    def label(name: str, line: bytes) -> bytes:
+        own = line.startswith((b"srun: ", b"sbatch: "))
+        return line if own else b"%*d: %s" % (width, tasks[name], line)
+
+    plain = {name: data for name, data in files.items() if len(_LABEL.findall(data)) * 10 < data.count(b"\n")}
+    return {**files, **_lines(plain, label)}
 
 
 def after_a_healthy_line(files: Files) -> Files:
@@ -83,7 +92,7 @@ def without_stamps(files: Files) -> Files:
 def merged(files: Files) -> Files:
     """All streams in one file, in turns line by line; what is no plain log stays beside it."""
     aside = {name: data for name, data in files.items() if _whole(name, data)}
-    streams = [data.splitlines(keepends=True) for name, data in files.items() if name not in aside]
+    streams = [_LINE.findall(data) for name, data in files.items() if name not in aside]
     woven = (line for line in chain.from_iterable(zip_longest(*streams)) if line is not None)
     return {**aside, "merged.log": b"".join(line if line.endswith(b"\n") else line + b"\n" for line in woven)}
 
@@ -114,7 +123,7 @@ def _whole(name: str, data: bytes) -> bytes:
 
 def _lines(files: Files, change: Callable[[str, bytes], bytes]) -> Files:
     return {
-        name: _whole(name, data) or b"".join(change(name, line) for line in data.splitlines(keepends=True))
+        name: _whole(name, data) or b"".join(change(name, line) for line in _LINE.findall(data))
         for name, data in files.items()
     }
 

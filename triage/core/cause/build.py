@@ -249,7 +249,7 @@ def _phase(job: JobLog, outcome: Outcome, echo: Trace | None) -> str | None:
     o = outcome.occurrence
     if o is None:
         return None
-    trained = bool(job.timeline.iterations)
+    trained = job.timeline.iterations > 1
     if isinstance(o.event, Trace):
         links = o.event.links
         own = links.index(o.exception) if o.exception in links else len(links) - 1

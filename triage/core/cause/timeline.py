@@ -45,7 +45,8 @@ class Timeline:
 
     @cached_property
     def iterations(self) -> int:
-        return sum(s.progress.iteration is not None for s in self.signs)
+        """How many different iterations were seen."""
+        return len({s.progress.iteration for s in self.signs} - {None})
 
     def gap(self) -> float | None:
         """Median seconds between stamped iteration lines of one source."""

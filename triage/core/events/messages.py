@@ -16,6 +16,9 @@ FARTHEST = 2 << 10
 NEAR = 2 << 10
 """Bytes before a report of a failure in which last words are looked for."""
 
+LABELS = frozenset({"srun", "pdsh", "place", "bracket", "mpirun", "rank", "ray"})
+"""Dialects that say who wrote a line, and nothing of what it is."""
+
 _STACK = lazy(r"frame #\d|Exception raised from ")
 _SENTENCE = lazy(r"[A-Za-z\"'\[(].*[A-Za-z]{2,}.* .*[A-Za-z]{2,}")
 _NO_WORDS = lazy(r"Warning\b|warnings\.warn|\|.*\||[{}=]{2,}|\d+%|^\s|\.{4,}|^>|^-{3,}|^\[")
@@ -58,7 +61,7 @@ def _goes_on(record: Record) -> bool:
 
 def _continues(record: Record, group: Sequence[Record]) -> bool:
     return (
-        record.dialect == ""
+        (record.dialect == "" or _same_writer(record, group[0]))
         and record.stamp is None
         and record.text != ""
         and record.offset - group[-1].end <= 2
@@ -67,9 +70,18 @@ def _continues(record: Record, group: Sequence[Record]) -> bool:
     )
 
 
+def _same_writer(record: Record, first: Record) -> bool:
+    """Both carry a label that says who wrote them, and it is the same."""
+    return record.dialect in LABELS and record.tags.stream_key() == first.tags.stream_key()
+
+
 def last_words(events: Sequence[Event]) -> list[Words]:
     """The plain line right before each traceback or exit report, where it reads like a sentence."""
-    plain = {e.span.last: e for e in events if isinstance(e, Message) and not e.level and not e.dialect}
+    plain = {
+        e.span.last: e
+        for e in events
+        if isinstance(e, Message) and not e.level and (not e.dialect or e.dialect in LABELS)
+    }
     found: dict[int, Words] = {}
     for event in events:
         if not isinstance(event, Trace | Exit):

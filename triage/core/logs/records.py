@@ -80,14 +80,16 @@ def _record(line: Physical, got: Peeled | None) -> Record:
 
 def _carry(lines: Sequence[Physical], peeled: Sequence[Peeled | None], records: list[Record]) -> None:
     """The labels of a whole line also cover the states and glued text that were split off it."""
-    carried = NO_TAGS
+    carried, label = NO_TAGS, ""
     for index, line in enumerate(lines):
         if line.part == 0:
             got = peeled[index]
             carried = NO_TAGS if got is None else got.carried
+            label = "" if got is None or got.level or got.stamp is not None else got.dialect
         elif carried is not NO_TAGS:
             record = records[index]
-            records[index] = replace(record, tags=carried.merged(record.tags))
+            tags = carried.merged(record.tags)
+            records[index] = replace(record, tags=tags, dialect=record.dialect or label)
 
 
 def _joined(
