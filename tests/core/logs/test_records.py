@@ -230,3 +230,13 @@ def test_number_behind_a_host_stays_open_where_hosts_count_on() -> None:
 def test_place_in_a_file_or_a_count_is_no_host(text: str) -> None:
     assert places(f"{text}\n" * 3) == [(None, None, None)] * 3
     assert places("train-2.py:35: Traceback (most recent call last):\n") == [(None, None, None)]
+
+
+def test_what_is_glued_behind_a_labelled_progress_bar_has_the_label_s_dialect_too() -> None:
+    bar = "0: Epoch 0:  50%|#####     | 5/10 [00:01<00:01,  5.0it/s]Traceback (most recent call last):\n"
+    got = records(f'{bar}0:   File "a.py", line 1, in f\n0: KeyError: 1\n')
+    assert [(r.text[:9], r.tags.task, r.dialect) for r in got[-3:]] == [
+        ("Traceback", 0, "srun"),
+        ('  File "a', 0, "srun"),
+        ("KeyError:", 0, "srun"),
+    ]
