@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import posixpath
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from triage.bundle.identities import HOST, Identities
+from triage.bundle.identities import HOST, OTHER, Identities
 from triage.bundle.pack import KeptText
 from triage.bundle.pseudonyms import Pseudonyms
 from triage.bundle.vocabulary import Vocabulary
 from triage.core.cause.record import Record
 from triage.core.logs.line import decode_lines
 from triage.core.logs.records import to_records
+from triage.core.logs.source import Source
 
 
 def names_of(texts: Iterable[KeptText], vocabulary: Vocabulary, record: Record | None) -> Pseudonyms:
@@ -22,6 +24,8 @@ def names_of(texts: Iterable[KeptText], vocabulary: Vocabulary, record: Record |
         if text.source.node:
             identities.add(HOST, text.source.node)
         identities.add_path(text.source.path)
+        if job := _job_name(text.source):
+            identities.add(OTHER, job)
         for cut in text.cuts:
             if text.is_json:
                 _add_json(cut.data, identities)
@@ -32,6 +36,12 @@ def names_of(texts: Iterable[KeptText], vocabulary: Vocabulary, record: Record |
         for line in _lines_of([record.slurm, record.early]):
             identities.add_line(line)
     return Pseudonyms(identities)
+
+
+def _job_name(source: Source) -> str:
+    """What stands before the job's number in the name of a log: Slurm's `%x-%j`."""
+    name, number, _ = posixpath.basename(source.path).partition(source.job or "\0")
+    return name.strip("-_.") if number else ""
 
 
 def _add_log(data: bytes, identities: Identities) -> None:
