@@ -146,6 +146,14 @@ class RealSite:
         self.keeps_running(job, restarts=restarts, seconds=seconds)
         assert self.hits == []
 
+    def command(self, name: str, before: str = "", after: str = "") -> Path:
+        """A command of Slurm for a PATH of its own, with lines of bash around the real one; `code` is its exit code."""
+        path = self.folder / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f'#!/bin/bash\n{before}/usr/bin/{name} "$@"\ncode=$?\n{after}exit $code\n')
+        path.chmod(0o755)
+        return path
+
     def keeps_running(self, job: JobId, *, restarts: int, seconds: float) -> None:
         time.sleep(seconds)
         assert self.state(job) == "RUNNING"

@@ -16,7 +16,7 @@ from triage.cli.main import main
 from triage.core.jobs.cancel import Stage
 from triage.core.jobs.identity import JobId
 from triage.store.actions import actions_of
-from triage.store.jobs import find_job
+from triage.store.jobs import all_jobs, find_job, verdict_of
 from triage.watch.options import Options
 
 RESULT = 'printf \'{"job_id": %s, "restart": %s}\' "$SLURM_JOB_ID" "${SLURM_RESTART_COUNT:-0}" > part && mv part result.json\n'
@@ -248,24 +248,30 @@ def test_a_frozen_controller_never_lets_a_cancel_hit_the_next_attempt(site: Real
 @SLOW
 @pytest.mark.parametrize("seed", range(20))
 def test_killed_and_started_again_it_ends_the_job_once(site: RealSite, seed: int) -> None:
-    """`kill -9` of the real program at a random moment around the decision."""
+    """`kill -9` of the real program at a random moment around the decision; scancel keeps what lay beside the logs then."""
     dice = random.Random(seed)
     job = site.submit(f"sleep 1\n{RESULT}sleep 600\n")
     site.runs(job)
+    scancel = site.command("scancel", f"cat triage-{job}.json >> seen; echo >> seen-end\n")
+    environment = {**site.environment, "PATH": f"{scancel.parent}:{site.environment['PATH']}"}
     words = [sys.executable, "-m", "triage", "watch", str(job), "--artifact", "result.json"]
-    killed = subprocess.Popen(words, env=site.environment, cwd=site.folder, stdout=subprocess.DEVNULL)
+    killed = subprocess.Popen(words, env=environment, cwd=site.folder, stdout=subprocess.DEVNULL)
     site.until("the result is there", (site.folder / "result.json").exists)
     site.until("it watches", lambda: (site.folder / "state").exists())
-    time.sleep(dice.random() * 1.5)
+    time.sleep(dice.random() * 2)
     killed.kill()
     killed.wait()
     done = subprocess.run(
-        words, env=site.environment, cwd=site.folder, capture_output=True, text=True, timeout=120
+        words, env=environment, cwd=site.folder, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "completed-early" in done.stdout
-    actions = [a for a in actions_of(site.database) if a.stage is not Stage.ABANDONED]
-    assert len(actions) == 1
-    known = find_job(site.database, job)
-    assert known is not None
+    (action,) = (a for a in actions_of(site.database) if a.stage is not Stage.ABANDONED)
+    assert action.stage is Stage.DONE
+    seen = json.loads((site.folder / "seen").read_text())
+    assert seen["early"]["stage"] == "sent"
+    assert seen["early"]["evidence"]["sha256"] == action.evidence["sha256"]
+    assert (site.folder / "seen-end").read_text() == "\n", "scancel was to be sent once"
+    (known,) = all_jobs(site.database)
     assert known.outcome == "completed-early"
+    assert verdict_of(site.database, known.number) is not None

@@ -129,12 +129,7 @@ def test_a_controller_that_freezes_before_any_step_never_lets_it_hit_the_next_at
 
 def killed_within(site: RealSite, job: JobId, words: list[str], happened: Callable[[], bool]) -> None:
     """The real program, killed with SIGKILL as soon as something has happened; it pauses behind the fence."""
-    scontrol = site.folder / "bin" / "scontrol"
-    scontrol.parent.mkdir(exist_ok=True)
-    scontrol.write_text(
-        '#!/bin/bash\n/usr/bin/scontrol "$@"\ncode=$?\n[[ "$*" == *Requeue=0 ]] && sleep 3\nexit $code\n'
-    )
-    scontrol.chmod(0o755)
+    scontrol = site.command("scontrol", after='[[ "$*" == *Requeue=0 ]] && sleep 3\n')
     environment = {**site.environment, "PATH": f"{scontrol.parent}:{site.environment['PATH']}"}
     argv = [sys.executable, "-m", "triage", "watch", str(job), *words]
     one = subprocess.Popen(argv, env=environment, cwd=site.folder, stdout=subprocess.DEVNULL)
