@@ -113,6 +113,34 @@ class MiniSlurm:
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.05)
 
+    def sibling(self, cluster: str) -> MiniSlurm:
+        """Another cluster with one node and the same accounting, for `-M`; its job ids begin at 1 as well. Stop it first."""
+        root = self.settings.root / cluster
+        for folder in ("state", "spool", "log"):
+            (root / folder).mkdir(parents=True)
+        ports = free_ports(2)
+        settings = replace(
+            self.settings, root=root, nodes=(f"{cluster}1",), controller_port=ports[0], node_ports=(ports[1],),
+            cluster=cluster, shared=self.settings.root,
+        )  # fmt: skip
+        other = MiniSlurm(settings)
+        other.conf.write_text(slurm_conf(settings))
+        (root / "gres.conf").write_text(gres_conf(settings))
+        _learn_names(root, settings.nodes)
+        self._account(cluster)
+        other.start_daemon("slurmctld")
+        other.start_daemon(settings.nodes[0])
+        other._await_nodes()
+        return other
+
+    def _account(self, cluster: str) -> None:
+        for words in (
+            f"cluster {cluster}",
+            f"account {ACCOUNT} cluster={cluster}",
+            f"user root account={ACCOUNT}",
+        ):
+            self.output("sacctmgr", "-i", "add", *words.split())
+
     def enforce(self, on: bool) -> MiniSlurm:
         """The same cluster with limits enforced or not; the controller starts anew."""
         changed = MiniSlurm(replace(self.settings, enforce=on))
@@ -164,8 +192,7 @@ class MiniSlurm:
         self._start_munge()
         wait_until("MariaDB answers", self._database_answers, seconds=30, log=root / "log/database.log")
         self.start_daemon("slurmdbd")
-        for words in ("cluster mini", f"account {ACCOUNT} cluster=mini", f"user root account={ACCOUNT}"):
-            self.output("sacctmgr", "-i", "add", *words.split())
+        self._account("mini")
         self.start_daemon("slurmctld")
         for node in mini.nodes:
             self.start_daemon(node)

@@ -27,14 +27,18 @@ class Settings:
     min_job_age: int = 300
     """Seconds for which the controller remembers a job that ended."""
 
+    cluster: str = "mini"
+    shared: Path | None = None
+    """The folder of the mini-Slurm whose munge and accounting this one uses."""
+
     @property
     def socket(self) -> Path:
-        return self.root / "munge.sock"
+        return (self.shared or self.root) / "munge.sock"
 
 
 def slurm_conf(mini: Settings) -> str:
     lines = [
-        "ClusterName=mini",
+        f"ClusterName={mini.cluster}",
         f"SlurmctldHost={mini.host}(127.0.0.1)",
         f"SlurmctldPort={mini.controller_port}",
         "SlurmUser=root",

@@ -157,7 +157,8 @@ class RealSite:
     def keeps_running(self, job: JobId, *, restarts: int, seconds: float) -> None:
         time.sleep(seconds)
         assert self.state(job) == "RUNNING"
-        assert f"Requeue=1 Restarts={restarts} " in self.mini.output("scontrol", "show", "job", job.local)
+        shown = self.mini.output("scontrol", "show", "job", job.local)
+        assert f"Requeue=1 Restarts={restarts} " in shown, shown
 
     def restarts(self, job: JobId) -> int:
         """How often Slurm has started it again."""

@@ -879,6 +879,26 @@ def test_a_fence_that_cannot_be_taken_back_yet_is_tried_again(stage: Stage, fail
     assert stage.said().count("is not ended early") == 1
 
 
+def test_a_fence_that_was_carried_out_late_is_taken_back_while_the_job_waits_for_its_next_attempt(
+    stage: Stage,
+) -> None:
+    write(with_result(stage), own())
+    failed = False
+
+    def fail(what: str) -> None:
+        nonlocal failed
+        if what == "set_requeue" and not failed:
+            failed = True
+            stage.cluster.jobs[JOB] = Job("PENDING", restarts=1, submitted=stage.cluster.now, requeue=False)
+            raise SchedulerError("scontrol did not answer in time", transient=True)
+
+    stage.cluster.before = fail
+    stage.run(stage.loop(), 60)
+    assert failed
+    assert stage.cluster.jobs[JOB].requeue
+    assert stages_of(stage) == ["abandoned"]
+
+
 def test_a_fence_that_may_be_carried_out_late_is_asked_for_again_before_the_act(stage: Stage) -> None:
     """The command ran into its time limit; what it asked for may still come."""
     write(with_result(stage), own())
@@ -976,3 +996,23 @@ def test_the_end_of_a_job_whose_id_was_given_out_again_lies_before_the_next_ones
     first, second = sorted(all_jobs(stage.database()), key=lambda known: known.number)
     assert (first.outcome, second.ended) == ("completed-early", None)
     assert actions_of(stage.database(), second.number) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "category", "exit_code"),
+    [("OUT_OF_MEMORY", 0, "host-oom", 10), ("NODE_FAIL", 0, "hardware", 10), ("TIMEOUT", 0, "timeout", 10), ("FAILED", 1, "unknown", 11)],
+)  # fmt: skip
+def test_an_end_that_the_logs_do_not_tell_is_told_by_the_state(
+    stage: Stage, state: str, code: int, category: str, exit_code: int
+) -> None:
+    with_result(stage)
+    loop = stage.loop()
+    stage.run(loop, 5)
+    stage.cluster.jobs[JOB] = Job(state, listed=False, code=code)
+    watcher = stage.run(loop, 300)
+    assert watcher.ending is not None
+    assert watcher.ending.verdict.category == category
+    known = find_job(stage.database(), JOB)
+    assert known is not None
+    assert known.exit_code == exit_code
+    assert stage.cluster.acts == []

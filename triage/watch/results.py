@@ -190,6 +190,7 @@ class Results:
             own.at if own is not None and own.device == _device(resolved) else None,
             array=(str(job.number), str(job.task)) if job.task is not None else None,
             is_singular=job.task is None or target in self._singular,
+            cluster=job.cluster,
             above=tuple(one for one in above if one is not None),
         )  # fmt: skip
 

@@ -133,7 +133,11 @@ class Watcher:
             if not 0 <= now - self._draining < _DRAINED:
                 self._conclude(now, ended_at(self.life, None, now))
             return again
-        if self.is_over or self.logs is None or self.life.phase in (Phase.WAITING, Phase.UNKNOWN):
+        if self.is_over or self.logs is None:
+            return again
+        if self.life.phase in (Phase.WAITING, Phase.UNKNOWN):
+            if self._acts:
+                self._act(now, site, site_now)
             return again
         if self._rest.holds(now, self.logs):
             return again

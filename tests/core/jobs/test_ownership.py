@@ -258,3 +258,13 @@ def test_of_json_lines_the_deciding_line_itself_must_be_of_this_attempt(
     line: Complete, answer: type[Owner], marker: float | None
 ) -> None:
     assert type(owner(line, line.path, replace(CLAIM, marker=marker))) is answer
+
+
+@pytest.mark.parametrize(
+    ("said", "cluster", "foreign"), [("east", "west", True), ("west", "west", False), ("east", None, False)]
+)
+def test_the_same_number_on_another_cluster_is_another_job(
+    said: str, cluster: str | None, foreign: bool
+) -> None:
+    value = {"job_id": 18, "restart": 0, "SLURM_CLUSTER_NAME": said}
+    assert (whose(value, replace(CLAIM, cluster=cluster), 2500.0) is Foreign) is foreign

@@ -10,6 +10,7 @@ from triage.core.values import dataclass
 _JOB = ("job_id", "slurm_job_id", "SLURM_JOB_ID")
 _ARRAY = ("array_job_id", "slurm_array_job_id", "SLURM_ARRAY_JOB_ID")
 _TASK = ("array_task_id", "slurm_array_task_id", "SLURM_ARRAY_TASK_ID")
+_CLUSTER = ("slurm_cluster_name", "SLURM_CLUSTER_NAME")
 _RESTART = ("restart", "restarts", "triage_attempt")
 
 
@@ -22,15 +23,20 @@ class Named:
     arrays: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
     restarts: tuple[str, ...] = ()
+    clusters: tuple[str, ...] = ()
 
 
 def names_in(value: object) -> tuple[Named, ...]:
     """Of every object that holds any id."""
     found = (
-        Named(top, _texts(one, _JOB), _texts(one, _ARRAY), _texts(one, _TASK), _texts(one, _RESTART))
+        Named(
+            top, _texts(one, _JOB), _texts(one, _ARRAY), _texts(one, _TASK), _texts(one, _RESTART), _texts(one, _CLUSTER)
+        )
         for top, one in _objects(value)
+    )  # fmt: skip
+    return tuple(
+        dict.fromkeys(named for named in found if named.jobs or named.arrays or named.tasks or named.clusters)
     )
-    return tuple(dict.fromkeys(named for named in found if named.jobs or named.arrays or named.tasks))
 
 
 def _objects(value: object) -> Iterator[tuple[bool, dict[str, Any]]]:

@@ -39,6 +39,8 @@ class Claim:
     """Of an array's task the array's id and the task's index; the id is also the raw number of one of the tasks."""
     is_singular: bool = True
     """The path that was asked for cannot be that of another task of the array."""
+    cluster: str | None = None
+    """Where it is known by name."""
     above: tuple[Started, ...] = ()
     """The nearest start markers of the folders that hold the result."""
 
@@ -127,6 +129,9 @@ def _another(names: tuple[Named, ...], claim: Claim) -> Foreign | None:
     """An id of another job, anywhere near the surface."""
     array, index = claim.array if claim.array is not None else (None, None)
     for named in names:
+        for cluster in named.clusters:
+            if claim.cluster is not None and cluster != claim.cluster:
+                return Foreign(f"it says that it is of a job on {cluster[:40]}")
         for job in named.jobs:
             if job not in claim.ids and job != array:
                 return Foreign(f"it says that it is of job {job[:40]}")
