@@ -421,3 +421,22 @@ def test_commands_have_the_two_functions() -> None:
             loaded = import_module(module)
             assert callable(loaded.add_arguments)
             assert callable(loaded.run)
+
+
+@pytest.mark.parametrize(
+    ("record", "code", "said"),
+    [
+        ("JobID|State|ExitCode\n7|OUT_OF_MEMORY|0:125\n", 10, "ran out of host memory"),
+        ("JobID|State|ExitCode\n7|COMPLETED|0:0\n", 0, "completed"),
+        ("hello\n", 3, "is no record of a job"),
+        ("JobID|State|ExitCode\n7|COMPLETED|0:0\n8|FAILED|1:0\n", 3, "about several jobs"),
+    ],
+)
+def test_saved_output_of_slurm_is_a_record(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], record: str, code: int, said: str
+) -> None:
+    (tmp_path / "log").write_text("hello\n")
+    (tmp_path / "saved").write_text(record)
+    assert main(["explain", str(tmp_path / "log"), "--record", str(tmp_path / "saved")]) == code
+    told = capsys.readouterr()
+    assert said in told.out + told.err

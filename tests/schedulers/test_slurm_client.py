@@ -189,6 +189,15 @@ def test_details_of_a_task_of_a_forged_name_and_of_an_unknown_job() -> None:
     assert unknown.details(JobId(9)) is None
 
 
+def test_the_number_that_a_task_knows_itself_by_is_named_as_slurm_acts_on_it() -> None:
+    slurm, _ = client(scontrol_show_job=Answer(0, text("scontrol-job-array-many-records")))
+    assert slurm.named(JobId(48)) == JobId(37, 1)
+    assert slurm.named(JobId(37)) == JobId(37)
+    assert slurm.details(JobId(48)) is None
+    unknown, _ = client(scontrol_show_job=UNKNOWN_ID)
+    assert unknown.named(JobId(9)) == JobId(9)
+
+
 def test_scancel_that_timed_out_is_an_error_because_the_outcome_is_not_known() -> None:
     slurm, _ = client(scancel=error("errors-controller-frozen", "scancel"))
     with pytest.raises(SchedulerError) as caught:

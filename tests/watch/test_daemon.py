@@ -147,6 +147,23 @@ def test_an_ended_job_that_the_queue_still_lists_is_let_be_until_its_id_is_submi
     assert list(one.loop.watchers) == [JOB]
 
 
+def test_an_id_that_is_given_out_again_while_it_is_watched_is_taken_up_as_another_job(stage: Stage) -> None:
+    """Its submit lies before the moment at which that is seen."""
+    first = add(stage, JOB, Options(artifacts=("m.json",)))
+    one = daemon(stage, all_mine=True)
+    turns(one, 5)
+    (stage.cluster.folder / "m.json").write_text(json.dumps({"job_id": 18, "restart": 0}))
+    stage.cluster.jobs[JOB] = Job(submitted=stage.cluster.now + 1, started=stage.cluster.now + 2)
+    turns(one, 150)
+    second, old = all_jobs(stage.database())
+    assert (old.number, old.outcome) == (first, "unknown")
+    assert old.ended is not None
+    assert old.ended < stage.cluster.jobs[JOB].submitted
+    assert (second.watched, second.options.get("artifacts")) == (True, [])
+    assert list(one.loop.watchers) == [JOB]
+    assert stage.cluster.acts == []
+
+
 def test_an_outage_keeps_every_job(stage: Stage) -> None:
     add(stage, JOB)
     one = daemon(stage)

@@ -882,19 +882,20 @@ def test_a_fence_that_cannot_be_taken_back_yet_is_tried_again(stage: Stage, fail
 def test_a_fence_that_was_carried_out_late_is_taken_back_while_the_job_waits_for_its_next_attempt(
     stage: Stage,
 ) -> None:
+    """The poll sees the requeue before the next step can ask anything."""
     write(with_result(stage), own())
-    failed = False
+    asked: list[str] = []
 
     def fail(what: str) -> None:
-        nonlocal failed
-        if what == "set_requeue" and not failed:
-            failed = True
+        if what == "set_requeue" and not asked:
             stage.cluster.jobs[JOB] = Job("PENDING", restarts=1, submitted=stage.cluster.now, requeue=False)
+        asked.extend([what] if what == "set_requeue" or asked else [])
+        if asked == ["set_requeue"] or (asked and what == "waiting" and "status" not in asked):
             raise SchedulerError("scontrol did not answer in time", transient=True)
 
     stage.cluster.before = fail
-    stage.run(stage.loop(), 60)
-    assert failed
+    stage.run(stage.loop(), 120)
+    assert "status" in asked
     assert stage.cluster.jobs[JOB].requeue
     assert stages_of(stage) == ["abandoned"]
 
