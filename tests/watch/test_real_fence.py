@@ -97,9 +97,10 @@ def test_a_requeue_between_the_decision_and_the_act_hits_no_attempt_that_was_not
     assert code == 0 or (preempted and "PREEMPTED" in watching.said()), watching.said()
 
 
+@SLOW
 @pytest.mark.parametrize(
     ("start", "number"),
-    [pytest.param("scancel", 1), *(pytest.param(*one, marks=SLOW) for one in MOMENTS[:4])],
+    MOMENTS[:5],
 )
 def test_a_controller_that_freezes_before_any_step_never_lets_it_hit_the_next_attempt(
     site: RealSite, start: str, number: int
@@ -119,7 +120,8 @@ def test_a_controller_that_freezes_before_any_step_never_lets_it_hit_the_next_at
     thaw.join()
     if site.requeued(job):
         site.start_now(job)
-        site.keeps_running(job, restarts=1, seconds=40)
+        site.until("the fence is taken back", lambda: site.may_requeue(job), seconds=150)
+        site.keeps_running(job, restarts=1, seconds=20)
         site.mini.output("scancel", str(job))
         assert watching.ended(seconds=120) == 12, watching.said()
     else:

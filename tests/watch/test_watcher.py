@@ -630,6 +630,24 @@ def test_a_job_whose_script_restarts_it_is_left_to_that(stage: Stage) -> None:
     assert "restarts left" in stage.said()
 
 
+@pytest.mark.parametrize(
+    ("script", "signal", "warns"),
+    [
+        ("trap 'scontrol requeue $SLURM_JOB_ID' USR1\n", "USR1", True),
+        ("#SBATCH --signal=B:USR1@60\n", "USR1", True),
+        ("trap 'exit 0' USR1\n", "USR1", False),
+        ("trap 'scontrol requeue $SLURM_JOB_ID' USR1\n", None, False),
+    ],
+)
+def test_a_signal_that_the_script_may_take_for_another_is_warned_of(
+    stage: Stage, script: str, signal: str | None, warns: bool
+) -> None:
+    (stage.cluster.folder / "run.sh").write_text(script)
+    with_result(stage, signal=signal)
+    stage.run(stage.loop(), 5)
+    assert ("may requeue it instead of ending it" in stage.said()) is warns
+
+
 def iteration(number: int) -> str:
     return f" [2026-12-01 10:00:00] iteration {number:8}/    5000 | consumed samples:        1 | elapsed time per iteration (ms): 100.0 | lm loss: 2.5E+00 |\n"
 

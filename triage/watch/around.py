@@ -27,17 +27,20 @@ def names_of(job: JobId, details: Details) -> list[JobId]:
 
 
 def look_around(scheduler: Scheduler, job: JobId, details: Details) -> Around | None:
-    """`None` where the scheduler does not answer."""
+    """`None` where the scheduler does not answer. An array has at least the tasks that were told of it before: a row that
+    could not be read must not make it a single job."""
+    is_array = details.array is not None and job.task is None
     try:
         waiting = scheduler.waiting(job.cluster)
-        is_array = details.array is not None and job.task is None
-        parts = (
+        rows = (
             [one for one in scheduler.status([job]) if one != job and one.number == job.number]
             if is_array
-            else []
+            else [job]
         )
     except SchedulerError:
         return None
+    if not rows:
+        return None
     numbers = {number for number in (details.raw, *details.numbers) if number is not None}
     harmed = None if waiting is None else harmed_by_cancel(job, numbers, waiting)
-    return Around(harmed, max(1, len(parts)))
+    return Around(harmed, max(len(rows), len(details.numbers)) if is_array else 1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,11 +16,10 @@ from triage.schedulers.interface import Details
 from triage.watch.logs import JobLogs
 from triage.watch.record import evidence_of
 from triage.watch.results import Proven
+from triage.watch.script import has_restarts_left
 
 QUIET_AFTER_FAILURE = 30.0
 """Seconds without progress after a failure was seen, before the job is taken to hang on it."""
-_RESTARTS = re.compile(r"--max[-_]restarts[= ]+(\d{1,5})")
-_SCRIPT = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +100,8 @@ def _stall(quiet: Quietness, limit: float, attempts: int) -> Stall:
     site = quiet.site
     return Stall(
         quiet.state, quiet.seconds, limit, quiet.storage_answers, site.recent, site.stalled, site.watched,
-        _restarts_left(quiet.script, attempts),
+        has_restarts_left(quiet.script, attempts),
     )  # fmt: skip
-
-
-def _restarts_left(script: str, attempts: int) -> bool:
-    """Whether the job's script will start the training again by itself."""
-    try:
-        with open(os.path.expanduser(script), encoding="utf-8", errors="replace") as file:
-            text = file.read(_SCRIPT)
-    except (OSError, ValueError):
-        return False
-    allowed = [int(number) for number in _RESTARTS.findall(text)]
-    return "scontrol requeue" in text or any(attempts - 1 < number for number in allowed)
 
 
 def planned_end(logs: JobLogs | None, details: Details, now: float) -> float | None:

@@ -31,6 +31,7 @@ from triage.watch.poller import Answer, Question
 from triage.watch.reasons import Reason, Site, planned_end, time_left
 from triage.watch.rest import CLOSE_LOOK, Rest
 from triage.watch.results import Open, Proven, Results
+from triage.watch.script import may_requeue_on_signal
 from triage.watch.telling import told_of
 from triage.watch.words import (
     outcome_words,
@@ -195,6 +196,8 @@ class Watcher:
             self.lease = Lease(self.world, number)
             self.early = EarlyEnd(self.world, self.known, self.options, self.lease)
             self.early.resume()
+            if self.options.signal is not None and may_requeue_on_signal(details.script):
+                self._event("note", f"has a script that names `scontrol requeue` or `--signal=`: {self.options.signal} may requeue it instead of ending it")  # fmt: skip
         if self.logs is None:
             raw = details.raw if details.raw is not None else self.job.number
             ids = list(dict.fromkeys((self.job.local, str(raw))))
