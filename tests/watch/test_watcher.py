@@ -6,6 +6,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
@@ -21,7 +22,7 @@ from triage.schedulers.interface import Details
 from triage.store.actions import actions_of
 from triage.store.database import KILL_SWITCH
 from triage.store.jobs import NewJob, all_jobs, find_job, forget, remember, set_held, verdict_of
-from triage.watch import results
+from triage.watch import logs, results
 from triage.watch.events import KINDS
 from triage.watch.options import Options
 
@@ -93,6 +94,21 @@ def test_the_end_of_an_old_job_is_asked_for_soon_after_its_logs_tell_it(stage: S
     stage.cluster.jobs[JOB] = Job("FAILED", listed=False, code=1)
     assert stage.run(loop, 300).is_over
     assert stage.cluster.now - told < 5
+
+
+def test_others_that_take_the_processor_do_not_delay_the_next_verdict(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A verdict that cost little, and took long because the machine is busy, is no reason to wait for the next."""
+    slow = iter(range(0, 10**9, 1000))
+    monkeypatch.setattr(logs, "time", SimpleNamespace(thread_time=lambda: 0.0, monotonic=lambda: next(slow)))
+    loop = stage.loop()
+    stage.run(loop, 5)
+    for text in ("UserWarning: Error detection is on\n", TRACE):
+        with open(stage.cluster.output(JOB), "a") as file:
+            file.write(text)
+        stage.run(loop, 3)
+    assert "bad luck" in stage.said()
 
 
 def test_a_complete_result_of_this_attempt_ends_the_job_with_the_evidence_first(stage: Stage) -> None:

@@ -22,7 +22,8 @@ _NEW_FILES_LATER = 10.0
 """Seconds between two looks for new files: in the first minutes, and later."""
 _FIRST_MINUTES = 300.0
 _SHARE = 5.0
-"""A verdict that took a second is not asked for again for this many seconds, while the job runs."""
+"""A verdict that took a second of the processor is not asked for again for this many seconds, while the job runs. What
+others take of the processor meanwhile does not count: it would delay verdicts where many jobs run."""
 _AHEAD = 0.3
 """Seconds of each look in which thousands of logs of a job that has failed are read closely before it ends."""
 CURVE = 240
@@ -112,11 +113,11 @@ class JobLogs:
         if not self._telling or now < self._not_before:
             return None
         self._telling = False
-        began = time.monotonic()
+        began = time.thread_time()
         verdict = self.verdict(quick=True)
         self._telling = self.tail.is_behind
         self._failed = verdict is not None and verdict.failed
-        self._not_before = now + _SHARE * (time.monotonic() - began)
+        self._not_before = now + _SHARE * (time.thread_time() - began)
         return verdict
 
     def verdict(self, *, quick: bool = False) -> Verdict | None:

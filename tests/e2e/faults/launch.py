@@ -64,7 +64,7 @@ def other_folder(tree: Path) -> Iterator[None]:
 SLOW = {"hooks.setup": '["export PATH=$PWD/slow:$PATH"]'}
 FAULTS = (
     Fault("port in use", Right("launcher"), around=taken_port),
-    Fault("MASTER_ADDR does not resolve", Right("launcher", also=("network",)), shape=ONE_EACH, values={"hooks.setup": '["scontrol() { echo gpu-node-017.invalid; }"]'}),
+    Fault("MASTER_ADDR does not resolve", Right("launcher", also=("network",)), shape=ONE_EACH, values={"hooks.setup": '["scontrol() { echo gpu-node-017.invalid; }"]', "environment.PET_RDZV_CONF": '"timeout=12"'}),
     Fault("one node is late", Right("none", outcome="completed"), shape=ONE_EACH, values={**SLOW, "environment.LATE": '"8"'}, around=slow_python),
     Fault("one node is absent", Right("launcher"), shape=ONE_EACH, values={**SLOW, "environment.LATE": '"3600"', "environment.PET_RDZV_CONF": '"timeout=12"'}, around=slow_python),
     Fault("wrong worktree", Right("import"), values={"worktree": '"other"'}, around=other_folder),
