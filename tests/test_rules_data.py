@@ -16,6 +16,7 @@ import triage
 from triage.cli.rules import CONTEXT_NAMES
 from triage.core.cause.verdict import FACT_NAMES, PHASES
 from triage.core.events.model import Event, Message, Span, Trace
+from triage.core.megatron.options import KNOWN
 from triage.core.rules import texts
 from triage.core.rules.engine import Engine
 from triage.core.rules.lint import event_of, lint, shadowed
@@ -260,3 +261,16 @@ def test_the_first_step_does_without_a_node_and_a_job(rule: Rule) -> None:
     known = [m.captures for e in rule.matches for event in _events(e.text) for m in engine.match(event)]
     for captures in known or [{}]:
         assert fill(rule.next_steps[0], {**captures, "message": "", "exception": ""}), captures
+
+
+OF_MEGATRON = KNOWN - {"--help"}
+ITS_OWN = frozenset({"config/cuda-device-max-connections"})
+"""Only Megatron-LM fails so, whatever the log shows of it."""
+
+
+@pytest.mark.parametrize("rule", [r for r in RULES.rules if r.id not in ITS_OWN], ids=lambda rule: rule.id)
+def test_megatrons_options_are_advised_only_where_the_run_shows_megatron(rule: Rule) -> None:
+    for step in rule.next_steps:
+        for line in step.split("\n"):
+            told = OF_MEGATRON.intersection(re.findall(r"(?<![\w-])--[a-z][\w-]*", line))
+            assert not told or line.startswith("{megatron}"), line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.core.cause.logs import OOM, log, oom, steps, tagged, trace, verdict
+from tests.core.cause.logs import OOM, cancelled, log, oom, steps, tagged, trace, verdict
 
 
 def batch_step(*parts: str) -> str:
@@ -31,6 +31,16 @@ def test_the_batch_is_lowered_by_the_options_name_of_the_framework(file: str, wo
 
 def test_megatrons_progress_shows_megatron() -> None:
     assert "--micro-batch-size" in batch_step(steps(1, 5), tagged(3, oom(3)))
+
+
+def test_a_time_limit_speaks_of_megatrons_options_to_megatron_alone() -> None:
+    limit = cancelled(500, "TIME LIMIT")
+    mine = verdict(log("t.log", steps(1, 49, 0, 10), limit)).next_steps
+    bars = "\n".join(f"{n}%|##   | {n}/100 [00:{n:02d}<01:00,  1.00it/s, loss=2.1]" for n in range(1, 50))
+    others = verdict(log("t.log", bars, limit)).next_steps
+    assert any("--exit-duration-in-mins" in step for step in mine)
+    assert any("#SBATCH --signal=TERM@300" in step for step in others)
+    assert not any("--exit" in step or "--save" in step for step in others)
 
 
 def test_nobody_else_is_told_megatrons_options() -> None:
