@@ -171,13 +171,16 @@ def test_an_error_file_is_a_traceback_of_its_rank() -> None:
     assert found.root.time is None
 
 
-def test_an_error_file_of_any_size_says_its_exception() -> None:
+def test_an_error_file_of_any_size_says_its_exception_and_where_it_was_raised() -> None:
     said = "ValueError: bad luck " + "x" * (5 << 20)
     body = {"message": {"message": said, "extraInfo": {"py_callstack": trace(said)}}}
     found = verdict(Log("run/attempt_0/1/error.json", json.dumps(body).encode()))
     assert found.root is not None
     assert (found.root.exception, found.root.local_rank) == ("ValueError", 1)
     assert (found.root.message or "").startswith("bad luck")
+    small = verdict(log("run/attempt_0/1/stderr.log", trace("ValueError: bad luck"))).root
+    assert small is not None
+    assert found.root.frame == small.frame is not None
 
 
 def test_a_choice_reaches_jobs_and_attempts() -> None:

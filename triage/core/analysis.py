@@ -169,11 +169,15 @@ class SourceFeed:
             event = _WHOLE[self.source.kind](self.index, text)
         if event is not None:
             keeper.add([event])
-        elif whole is None or self.source.kind == "error-file":
+        elif whole is None:
             self._read(reading)
             keeper.end()
-            if whole is not None and not any(isinstance(k.event, Trace) for k in keeper.kept()):
-                told = cut_error_file_event(self.index, text, self.size)
+        elif self.source.kind == "error-file":
+            regions = list(finder.take())
+            keeper.add(events_of(self.index, regions))
+            keeper.end()
+            if not any(isinstance(k.event, Trace) for k in keeper.kept()):
+                told = cut_error_file_event(self.index, text, self.size, regions)
                 keeper.add([told] if told is not None else [])
         self.close_as(Outcome(self.size, finder.passed_over, keeper.holding()))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from triage.core.events.chain import Parsed, Reader
@@ -11,7 +12,7 @@ from triage.core.events.frames import HEADER, Lines, exception_at
 from triage.core.events.model import Interval, Link, Span, Trace
 from triage.core.lazy import lazy
 from triage.core.logs.record import Stamp
-from triage.core.values import dataclass
+from triage.core.values import dataclass, replace
 
 MAX_TEXT = 1 << 20
 _ESCAPED = HEADER + "\\n"
@@ -105,13 +106,17 @@ _FIRST_MESSAGE = lazy(r'\A\s*\{\s*"message":\s*(?:\{\s*"message":\s*)?"((?:[^"\\
 """What the file begins with: the exception and its message, or as much of it as fits."""
 
 
-def trace_from_cut_error_file(text: str, source: int, size: int) -> Trace | None:
-    """The exception that an error.json begins with, where its end was not read and no traceback was found in it."""
+def trace_from_cut_error_file(text: str, source: int, size: int, seen: Iterable[str] = ()) -> Trace | None:
+    """The exception that an error.json begins with, where its end was not read and no traceback was found in it; its
+    frames, and the exceptions before it, where one of the other pieces that were seen holds them."""
     begun = _FIRST_MESSAGE.match(text)
     found = exception_at(_unescape(begun[1])) if begun is not None else None
     if not (found and found[2] and found[1] is not None):
         return None
-    return Trace(Span(source, 0, size), links=(Link(found[0], found[1].rstrip()),), style="error-file")
+    stacks = (escaped.parsed.links for one in seen if (escaped := find_escaped(one)) is not None)
+    links = next((stack for stack in stacks if stack), [Link(None, "")])
+    last = replace(links[-1], exception=found[0], message=found[1].rstrip())
+    return Trace(Span(source, 0, size), links=(*links[:-1], last), style="error-file")
 
 
 _LONE_SURROGATE = lazy(

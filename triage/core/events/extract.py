@@ -73,11 +73,12 @@ def error_file_event(index: int, text: str) -> Trace | None:
     return trace_from_error_file(text, index, len(text.encode()))
 
 
-def cut_error_file_event(index: int, text: str, size: int) -> Trace | None:
-    """What an `error.json` of `size` bytes says of which only the beginning was kept."""
+def cut_error_file_event(index: int, text: str, size: int, regions: Iterable[Region]) -> Trace | None:
+    """What an `error.json` of `size` bytes says of which only the beginning and some regions were kept."""
     from triage.core.events.embedded import trace_from_cut_error_file
 
-    return trace_from_cut_error_file(text, index, size)
+    seen = (region.data.decode("utf-8", "replace") for region in regions)
+    return trace_from_cut_error_file(text, index, size, seen)
 
 
 def artifact_event(index: int, text: str) -> Facts | None:
