@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from triage.core.analysis import Analysis, Choice
 from triage.core.cause.explain import Explained
 from triage.core.cause.places import Locate
 from triage.core.cause.verdict import Verdict
-from triage.core.cause.whynot import why_not
+from triage.core.values import replace
 from triage.errors import InputError
 from triage.files.inputs import Collected, Input
 from triage.files.lines import places
@@ -150,6 +149,8 @@ def explain_why_not(
     scan(logs, analysis, progress)
     locate = _locator(logs, base)
     explained = analysis.explained(locate, _choice(collected, attempt, job))
+    from triage.core.cause.whynot import why_not
+
     return analysis.say(why_not(explained, rank), locate)
 
 

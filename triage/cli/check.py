@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from triage.cli.configuration import add_layers, load, load_text, read_file, read_template
 from triage.cli.exitcodes import ExitCode
@@ -15,6 +14,7 @@ from triage.cli.preflight import ask_site, findings_of_config, findings_of_scrip
 from triage.core.megatron.finding import Finding, Severity
 from triage.core.script.read import read_script
 from triage.core.script.site import Site
+from triage.core.values import replace
 from triage.errors import ConfigError, InputError, UsageError
 from triage.files.facts import Mount, NotAScript, read_mounts
 from triage.report.check import CHECK_FORMATS, Checked, CheckOptions

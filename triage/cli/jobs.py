@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 
 from triage.cli.state import open_store, scheduler_of
 from triage.core.cause.record import Record, read_record
 from triage.core.jobs.cancel import Stage
 from triage.core.jobs.identity import JobId, parse_job
 from triage.core.jobs.witness import JobStatus, Program, Witness, merge
-from triage.core.values import dataclass
+from triage.core.values import dataclass, replace
 from triage.errors import InputError, SchedulerError, StoreError
 from triage.files.joblogs import log_paths
 from triage.files.records import parse_record, read_text, record_name

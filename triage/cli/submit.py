@@ -7,7 +7,6 @@ import os
 import pwd
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 
 from triage.cli.configuration import add_layers, load, read_file, read_template
 from triage.cli.exitcodes import ExitCode
@@ -17,6 +16,7 @@ from triage.cli.submitted import earlier, emit_submission, report, resume
 from triage.core.folders import state_folder
 from triage.core.megatron.finding import Finding, Severity
 from triage.core.script.site import Site
+from triage.core.values import replace
 from triage.errors import InputError, RefusedError, SchedulerError, UsageError
 from triage.files.facts import NotAScript, read_mounts
 from triage.report.check import Checked, CheckOptions, counted, finding_lines

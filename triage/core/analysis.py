@@ -6,9 +6,7 @@ each is fine), then ask for the `verdict`.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Container, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,7 +24,7 @@ from triage.core.logs.regions import LARGEST, Anchors, Region, RegionFinder
 from triage.core.logs.source import Source
 from triage.core.rules.engine import Engine
 from triage.core.rules.ruleset import RuleSet
-from triage.core.values import dataclass
+from triage.core.values import dataclass, replace
 
 if TYPE_CHECKING:
     from triage.core.cause.twins import Twins
@@ -142,6 +140,8 @@ class SourceFeed:
 
     def as_if_ended(self) -> SourceFeed:
         """A closed copy; this one can be fed on."""
+        import copy
+
         if self._ended is None or self.is_stale:
             other = copy.copy(self)
             reading, shared = self._reading(), {id(self._anchors): self._anchors}
@@ -261,6 +261,8 @@ class Analysis:
         With `fresh`, the indexes of sources that matter, the others are as they were last time: a quick look at
         thousands of streams.
         """
+        import copy
+
         other = copy.copy(self)
         other.feeds = [
             feed.as_if_ended() if fresh is None or feed.index in fresh else feed.as_last()

@@ -7,7 +7,7 @@ to explain a small folder.
 from __future__ import annotations
 
 import re
-from typing import Any, cast
+from typing import Any, AnyStr, cast
 
 _PARTS = (
     "search",
@@ -26,7 +26,7 @@ _PARTS = (
 class _Lazy:
     """Stands for a compiled pattern; after the first use its parts are that pattern's own."""
 
-    def __init__(self, text: str, flags: int) -> None:
+    def __init__(self, text: str | bytes, flags: int) -> None:
         self._text = text
         self._flags = flags
 
@@ -37,6 +37,6 @@ class _Lazy:
         return getattr(compiled, name)
 
 
-def lazy(text: str, flags: int = 0) -> re.Pattern[str]:
+def lazy(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """As `re.compile`; a pattern that is wrong is found on its first use."""
-    return cast("re.Pattern[str]", _Lazy(text, flags))
+    return cast("re.Pattern[AnyStr]", _Lazy(text, flags))

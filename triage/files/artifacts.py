@@ -11,7 +11,6 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
 
 from triage.core.jobs.artifact import (
     LARGEST,
@@ -27,7 +26,7 @@ from triage.core.jobs.artifact import (
     judge,
     judge_one,
 )
-from triage.core.values import dataclass, replace
+from triage.core.values import dataclass, field, replace
 from triage.errors import UsageError
 from triage.files.marks import Mark, mark_of
 from triage.files.network import is_on_network

@@ -9,9 +9,8 @@ import re
 import time
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import field
 
-from triage.core.values import dataclass
+from triage.core.values import dataclass, field
 
 MOST = 256
 """Folders whose names are kept."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import field
 
 from triage.core.analysis import SourceFeed
-from triage.core.values import dataclass
+from triage.core.values import dataclass, field
 
 BLOCK = 1 << 20
 TAIL = 64 << 10

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from triage.core.lazy import lazy
+
 _HOST_WORDS = frozenset({
     "blade", "cn", "compute", "computenode", "dgx", "ec2", "gb", "gpuhost", "gpunode", "hgpu", "hgx",
     "host", "instance", "machine", "nid", "node", "nodes", "srv", "vm",
@@ -34,9 +36,9 @@ _NO_HOST_WORDS = frozenset({
 
 _DOMAINS = ("local", "internal", "lan", "cluster", "com", "net", "org", "edu", "gov", "io", "cloud", "example", "hpc")  # fmt: skip
 _EC2 = re.compile(r"ip(?:-\d{1,3}){4}")
-_DEVICE = re.compile(r"(?:gpu|cuda|dev|device|card|mig)-?\d")
-_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
-_WORD = re.compile(r"([a-z]*)(\d*)([a-z]?)")
+_DEVICE = lazy(r"(?:gpu|cuda|dev|device|card|mig)-?\d")
+_LABEL = lazy(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_WORD = lazy(r"([a-z]*)(\d*)([a-z]?)")
 
 
 def looks_like_host(word: str) -> bool:

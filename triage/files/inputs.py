@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import TYPE_CHECKING, BinaryIO
 
 from triage.core.cause.verdict import Skipped
 from triage.core.logs.source import Source
-from triage.core.values import dataclass, replace
+from triage.core.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from triage.core.cause.record import Record

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from triage.core.lazy import lazy
 from triage.core.logs.source import Source
 from triage.core.values import replace
 
-_BEHIND = re.compile(r"([-_.=]?)([1-9]\d{0,5})((?:[-_.][A-Za-z][^/]*)?)")
+_BEHIND = lazy(r"([-_.=]?)([1-9]\d{0,5})((?:[-_.][A-Za-z][^/]*)?)")
 """Behind the word: the rank, and then nothing that could belong to its number."""
-_NUMBER = re.compile(r"\d+")
+_NUMBER = lazy(r"\d+")
 
 Key = tuple[str, str, str, int]
 """What a name is without its rank, and the digits that this has: some numbers are told by their width."""

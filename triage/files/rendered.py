@@ -7,14 +7,14 @@ NAME-JOB/attempt-N/node-R-HOST/node.out, launch.json, RUN/attempt_M/LOCAL_RANK/s
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Mapping, Sequence
 
+from triage.core.lazy import lazy
 from triage.core.logs.source import Source
 from triage.core.values import dataclass, replace
 
-_NODE = re.compile(r"(?:(?P<run>(?:.*/)?[^/]+-(?P<job>\d{1,10}))/)?attempt-(?P<attempt>\d{1,5})/node-(?P<rank>\d{1,5})-(?P<host>[^/]+)/(?P<rest>.+)")  # fmt: skip
-_RESTART = re.compile(r"[^/]+/attempt_(\d{1,5})/\d{1,4}/[^/]+")
+_NODE = lazy(r"(?:(?P<run>(?:.*/)?[^/]+-(?P<job>\d{1,10}))/)?attempt-(?P<attempt>\d{1,5})/node-(?P<rank>\d{1,5})-(?P<host>[^/]+)/(?P<rest>.+)")  # fmt: skip
+_RESTART = lazy(r"[^/]+/attempt_(\d{1,5})/\d{1,4}/[^/]+")
 _LONGEST = 4096
 _RESTARTS = 1000
 """Above any number of torchrun's restarts within one attempt of the job."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from triage.core.lazy import lazy
 
 SAMPLE = 8192
 
@@ -18,7 +18,7 @@ _BEGINNINGS = (
 )
 """Of binary files."""
 _CONTROL = bytes(set(range(32)) - {0x07, 0x08, 0x09, 0x0A, 0x0C, 0x0D, 0x1B}) + b"\x7f"
-_HOLE = re.compile(rb"\x00{64,}")
+_HOLE = lazy(rb"\x00{64,}")
 _LIMIT = 0.05
 """Share of control bytes above which a sample is no text: random data has 11 %, token ids more."""
 
@@ -57,7 +57,7 @@ _NOT_LOGS: dict[str, str] = {
 }  # fmt: skip
 
 
-_ARTIFACT = re.compile(r"(?:^|[-_.])(?:metrics?|results?)[-_.\w]*\.json$")
+_ARTIFACT = lazy(r"(?:^|[-_.])(?:metrics?|results?)[-_.\w]*\.json$")
 
 
 def is_artifact(name: str) -> bool:

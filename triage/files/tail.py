@@ -10,14 +10,13 @@ import os
 import stat
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from triage.core.analysis import Analysis, Choice, SourceFeed
 from triage.core.cause.explain import Explained
 from triage.core.cause.verdict import Skipped, Verdict
 from triage.core.events.model import Progress
 from triage.core.live import is_telling, newest_progress
-from triage.core.values import dataclass
+from triage.core.values import dataclass, replace
 from triage.errors import InputError
 from triage.files.folders import Folders
 from triage.files.follow import Followed

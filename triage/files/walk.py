@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import stat
 import sys
@@ -96,6 +95,8 @@ def _expanded(paths: Sequence[str]) -> list[str]:
         if path == "-" or os.path.lexists(path):
             out.append(path)
         elif any(c in path for c in "*?["):
+            import glob
+
             matches = sorted(glob.glob(path, recursive=True, include_hidden=True))
             out += matches
             if not matches:

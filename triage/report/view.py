@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from triage.core.cause.verdict import Downstream, Evidence, FrameView, Verdict
-from triage.core.values import dataclass
+from triage.core.values import dataclass, names, replace
 from triage.report.mask import one_line, safe
 from triage.report.ranges import of_ranks
 
@@ -203,8 +202,8 @@ def _safe(value: Any) -> Any:
         return safe(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{f.name: _safe(getattr(value, f.name)) for f in fields(value)})
+    if own := names(value):
+        return replace(value, **{name: _safe(getattr(value, name)) for name in own})
     if isinstance(value, tuple):
         return tuple(_safe(item) for item in value)
     if isinstance(value, list):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from triage.core.cause.borders import borders
@@ -13,7 +12,7 @@ from triage.core.cause.keeper import Kept
 from triage.core.events.model import Facts, Progress
 from triage.core.logs.source import Source
 from triage.core.rules.model import Role
-from triage.core.values import dataclass
+from triage.core.values import dataclass, replace
 from triage.errors import InputError
 
 if TYPE_CHECKING:

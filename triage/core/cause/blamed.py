@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from triage.core.cause.incident import Occurrence
 from triage.core.cause.joblog import JobLog, ResolvedExit
 from triage.core.cause.where import Where, short
 from triage.core.events.model import Exit
+from triage.core.values import replace
 
 _TELLING = frozenset({"torchrun", "mpirun", "horovod", "jsrun", "composer", "lightning", "python", "srun"})
 """Launchers that name the process which failed, and not the one that they started last."""

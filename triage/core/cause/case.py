@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from triage.core.cause.conclusions import is_transport
@@ -11,6 +10,7 @@ from triage.core.cause.ends import Loss, losses
 from triage.core.cause.groups import MAX_WORLD, Groups
 from triage.core.cause.situation import MAX_PER_NODE, Culprit, Seen, Situation
 from triage.core.cause.waiting import WAITING, Chain, follow
+from triage.core.values import dataclass
 
 _COMPLAINTS = WAITING | {"closed", "connect", "link"}
 

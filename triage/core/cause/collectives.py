@@ -11,7 +11,6 @@ that was stuck itself. Two equally good candidates are none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from triage.core.cause.case import Case
 from triage.core.cause.conclusions import conclusion
@@ -20,6 +19,7 @@ from triage.core.cause.groups import description_of
 from triage.core.cause.ranges import fold as _fold
 from triage.core.cause.situation import MAX_PER_NODE, Culprit, RankError, RankExit, Seen, Situation
 from triage.core.cause.waiting import WAITING
+from triage.core.values import replace
 
 NOBODY = Culprit((), (), "", "none", False)
 SKEW = 2.0

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from triage.core.cause.verdict import FACT_NAMES
 from triage.core.events.model import Facts, Progress
+from triage.core.lazy import lazy
 
 ORIGINS = ("arguments", "command", "world", "memory", "environment", "iteration")
 """Best first."""
@@ -138,7 +138,7 @@ def _alone(known: Mapping[str, Number]) -> bool:
 _UNITS = {"b": 1.0, "byte": 1.0, "bytes": 1.0, "kib": 2.0**10, "kb": 2.0**10, "mib": 2.0**20, "mb": 2.0**20,
           "gib": 2.0**30, "gb": 2.0**30, "tib": 2.0**40, "tb": 2.0**40}  # fmt: skip
 """torch's `GB` of old messages are GiB (c10/cuda/CUDACachingAllocator.cpp, `format_size`)."""
-_AMOUNT = re.compile(r"\s*(\d{1,24}(?:\.\d{1,12})?)\s*([A-Za-z]{0,5})\s*")
+_AMOUNT = lazy(r"\s*(\d{1,24}(?:\.\d{1,12})?)\s*([A-Za-z]{0,5})\s*")
 _MEMORY_NAMES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("requested_gib", ("requested",)),
     ("gpu_total_gib", ("total",)),

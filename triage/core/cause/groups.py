@@ -8,10 +8,9 @@ between positions seen, where they lie on a straight line (every one-dimensional
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
 
 from triage.core.events.model import Collective
-from triage.core.values import dataclass
+from triage.core.values import dataclass, field
 
 MAX_WORLD = 1_000_000
 MAX_GROUP = 32_768

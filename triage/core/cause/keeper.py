@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import field
 from functools import lru_cache
 from typing import Protocol, TypeGuard
 
@@ -26,7 +25,7 @@ from triage.core.events.model import (
 )
 from triage.core.logs.record import Stamp, Tags
 from triage.core.rules.engine import Engine, Match
-from triage.core.values import dataclass
+from triage.core.values import dataclass, field
 
 ALIKE = 4
 """Of events that differ only in numbers, this many first ones of a process are kept, and the last."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 
 from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.joblog import Reason
 from triage.core.cause.rootcause import Selection
 from triage.core.events.model import Exit
 from triage.core.rules.model import Rule
-from triage.core.values import dataclass
+from triage.core.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from triage.core.cause.joblog import Reason
 from triage.core.cause.verdict import Evidence
 from triage.core.events.model import Span
+from triage.core.values import dataclass
 
 Locate = Callable[[int, Sequence[int]], Sequence[tuple[str, int]]]
 """(source index, byte offsets) -> for each the path to show and the 1-based line number in that file."""

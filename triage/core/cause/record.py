@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from triage.core.cause.verdict import Verdict
 from triage.core.jobs.cancel import Cause, Stage
 from triage.core.jobs.state import State, read_state
 from triage.core.jobs.witness import OPEN_FAILED
-from triage.core.values import dataclass
+from triage.core.values import dataclass, replace
 
 SCHEMA = "triage.record/1"
 _ENDED_WELL = frozenset({State.COMPLETED, State.CANCELLED})

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 from triage.core.cause.aftermath import by_itself, came_too_late, is_aftermath
 from triage.core.cause.clock import SKEW
@@ -21,7 +20,7 @@ from triage.core.cause.symptom import earliest
 from triage.core.cause.where import short
 from triage.core.events.model import Exit, Message, Trace
 from triage.core.rules.model import FALLBACK, WEAK, Role
-from triage.core.values import dataclass
+from triage.core.values import dataclass, replace
 
 COMPARED = 200
 """Different failures that are weighed against one another."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from triage.core.cause.clock import Bounds
 from triage.core.cause.culprit import culprit_of
 from triage.core.cause.incident import Incident, Occurrence
@@ -13,6 +11,7 @@ from triage.core.cause.rootcause import Selection
 from triage.core.cause.unexplained import bare, swallowed, unknown_exit
 from triage.core.cause.where import Where
 from triage.core.events.model import Exit, Message, Words
+from triage.core.values import replace
 
 
 def collective(job: JobLog, selection: Selection, root: Incident) -> Outcome:

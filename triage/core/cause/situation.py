@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 
 from triage.core.cause.groups import Sizes
 from triage.core.events.model import Collective
-from triage.core.values import dataclass
+from triage.core.values import dataclass, field
 
 MAX_PER_NODE = 1024
 

@@ -6,12 +6,12 @@ import math
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from triage.core.cause.clock import Clock
 from triage.core.cause.signs import Elsewhere, Sign
 from triage.core.events.model import Event, Progress
+from triage.core.values import dataclass
 
 FINISHED = frozenset({"done", "success"})
 SILENCE = 300.0

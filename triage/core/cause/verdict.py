@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Any
 
-from triage.core.values import dataclass
+from triage.core.values import dataclass, field
 
 SCHEMA = "triage.verdict/1"
 

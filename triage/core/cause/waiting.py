@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from triage.core.cause.groups import Group, Groups
 from triage.core.cause.situation import Seen
 from triage.core.events.model import Collective
+from triage.core.values import dataclass, field
 
 _POINT_TO_POINT = frozenset({"SEND", "RECV", "RECVANYSOURCE", "COALESCED"})
 """Numbered apart from the group's collectives, or differently on each member: only absence counts."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-
 from triage.core.logs.record import Tags
 from triage.core.logs.source import Source
-from triage.core.values import dataclass
+from triage.core.values import dataclass, field
 
 LARGEST_NODE = 8
 """Processes that one node runs where nothing tells how many: more of them are as likely to be on several."""

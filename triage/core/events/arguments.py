@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Container, Sequence
-from dataclasses import field
 
 from triage.core.events.commands import LIMIT, command_facts, is_command, json_facts, list_facts
 from triage.core.events.model import Event, Facts
@@ -36,7 +35,7 @@ from triage.core.events.statements import (
 )
 from triage.core.lazy import lazy
 from triage.core.logs.record import Record
-from triage.core.values import dataclass
+from triage.core.values import dataclass, field
 
 _Values = dict[str, int | float | str | bool]
 
@@ -134,7 +133,7 @@ def _other(stream: Sequence[Record], index: int, source: int, events: list[Event
     record = stream[index]
     text = record.text
     after_frame = index > 0 and stream[index - 1].text.lstrip().startswith('File "')
-    if after_frame or not _WORTH.search(text[:LIMIT]):
+    if after_frame or not _is_worth(text[:LIMIT]):
         rest.append(record)
         return 1
     if is_command(text):
@@ -338,6 +337,9 @@ _FORMS: tuple[tuple[str, tuple[str, ...], bool, Callable[[str], dict[str, int] |
     ("iteration", CHECK_WORDS, False, stated_sizes),
 )  # fmt: skip
 _WORDS = ("--", *ACCELERATE_WORDS, *(literal for form in _FORMS for literal in form[1]))
-_WORTH = lazy("|".join(map(re.escape, _WORDS)))
 WORDS = (*_WORDS, "arguments -")
 """One of these stands in every line that is read, but for the entries of a dump, which begin with a blank."""
+
+
+def _is_worth(text: str) -> bool:
+    return any(word in text for word in _WORDS)

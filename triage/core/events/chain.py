@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
-
 from triage.core.events.frames import (
     ANCHORS_RE,
     GOES_ON_RE,
@@ -24,7 +22,7 @@ from triage.core.events.frames import (
 )  # fmt: skip
 from triage.core.events.model import Frame, Link
 from triage.core.lazy import lazy
-from triage.core.values import dataclass
+from triage.core.values import dataclass, field, replace
 
 MAX_LINES = 200
 MAX_BYTES = 16 * 1024

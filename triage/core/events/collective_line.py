@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +11,7 @@ from triage.core.events.place import at
 from triage.core.lazy import lazy
 from triage.core.logs.record import Record
 from triage.core.shared import shared
+from triage.core.values import dataclass
 
 LIMIT = 16_384
 """Characters of a line that are looked at; the longest line that torch prints here is about 1,500."""

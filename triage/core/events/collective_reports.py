@@ -7,11 +7,11 @@ per stream; a stream that starts in the middle of one loses only what stood befo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
 from triage.core.events.collective_line import Draft, rank_list, work_fields
 from triage.core.events.model import Collective
 from triage.core.lazy import lazy
+from triage.core.values import dataclass, field
 
 _LIST = r"\[([0-9, ]{1,8000})\]"
 _FINGERPRINT = lazy(

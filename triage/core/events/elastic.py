@@ -6,16 +6,14 @@ Formats: torch/distributed/elastic/multiprocessing/errors/__init__.py (`_FAILURE
 
 from __future__ import annotations
 
-import signal as signals
 from collections.abc import Container, Sequence
-from dataclasses import field
 from datetime import UTC, datetime
 
 from triage.core.events.model import Event, Exit
 from triage.core.events.place import place
 from triage.core.lazy import lazy
 from triage.core.logs.record import Record, Stamp
-from triage.core.values import dataclass
+from triage.core.values import dataclass, field
 
 _RULE = lazy(r"\s*([=*-])\1{19,}\s*")
 _OTHERS = lazy(r"\s*(?:Other )?Failures:\s*")
@@ -67,6 +65,8 @@ def extract_elastic(
 
 def signal_number(name: str) -> int | None:
     """9 for `SIGKILL`, `9` and `KILL`; None for what is no signal."""
+    import signal as signals
+
     if name.isascii() and name.isdigit():
         return int(name) if 0 < int(name[:4]) < 65 else None
     try:

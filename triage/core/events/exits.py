@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Sequence
-from dataclasses import field
 
 from triage.core.events.elastic import signal_number, signal_of
 from triage.core.events.model import Event, Exit, Span
@@ -20,7 +19,7 @@ from triage.core.events.place import place
 from triage.core.events.ranges import expand_hosts, expand_tasks
 from triage.core.lazy import lazy
 from triage.core.logs.record import Record
-from triage.core.values import dataclass, replace
+from triage.core.values import dataclass, field, replace
 
 _LIMIT = 32_768
 _SIGNAL_WORDS = {

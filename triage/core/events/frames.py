@@ -6,11 +6,10 @@ import builtins
 import re
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import field
 
 from triage.core.events.model import Frame
 from triage.core.lazy import lazy
-from triage.core.values import dataclass
+from triage.core.values import dataclass, field
 
 HEADER = "Traceback (most recent call last):"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +15,8 @@ _VALUES = 2000
 
 def manifest_of(index: int, text: str) -> Manifest | None:
     """`None` for anything but a whole manifest."""
+    import json
+
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):

@@ -7,11 +7,11 @@ PALS (`HOST: rank 3 exited with code 1`), IBM's jsrun, horovod/runner/gloo_run.p
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from triage.core.events.elastic import signal_of
 from triage.core.events.model import Exit
 from triage.core.lazy import lazy
+from triage.core.values import replace
 
 Step = tuple[tuple[str, ...], bool, bool, Callable[[Exit, str], Exit | None]]
 """Literals, whether the line is consumed, whether more lines belong to it, and the reader of the line."""

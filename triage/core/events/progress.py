@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Sequence
-from dataclasses import field
 from functools import lru_cache
 
 from triage.core.events.model import Event, Progress
 from triage.core.events.place import place
 from triage.core.lazy import lazy
 from triage.core.logs.record import Record, Stamp
-from triage.core.values import dataclass, replace
+from triage.core.values import dataclass, field, replace
 
 _LIMIT = 4096
 """Characters of a line that are looked at."""

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from triage.core.events.commands import LIMIT
 from triage.core.events.model import Event, Facts
 from triage.core.events.names import ALIASES, YAML_NAMES, number, settle
 from triage.core.lazy import lazy
 from triage.core.logs.record import Record
+from triage.core.values import replace
 
 
 def positive(pairs: Iterable[tuple[str, str]]) -> dict[str, int]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import fields, replace
 
 from triage.core.events import faulthandler
 from triage.core.events.chain import Parsed, Reader
@@ -15,8 +14,8 @@ from triage.core.events.frames import GROUP_HEADER_RE, HEADER, SUMMARY_RE, Lines
 from triage.core.events.model import Interval, Link, Span, Trace
 from triage.core.events.weave import Budget, Zone, zone_at
 from triage.core.lazy import lazy
-from triage.core.logs.record import Record, Stamp, Tags
-from triage.core.values import dataclass
+from triage.core.logs.record import NO_TAGS, Record, Stamp, Tags
+from triage.core.values import dataclass, names, replace
 
 MAX_WOVEN = 30_000
 """Lines of woven zones that are untangled in one stream; the rest is read as if one process had written it."""
@@ -336,7 +335,7 @@ def _common_tags(tags: set[Tags]) -> Tags:
     if len(tags) == 1:
         return next(iter(tags))
     values = []
-    for item in fields(Tags):
-        found = {getattr(t, item.name) for t in tags} - {None}
+    for name in names(NO_TAGS):
+        found = {getattr(t, name) for t in tags} - {None}
         values.append(found.pop() if len(found) == 1 else None)
     return Tags(*values)

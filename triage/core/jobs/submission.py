@@ -7,10 +7,9 @@ two complete looks, far enough apart, have not found the first one's token; and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
 
 from triage.core.jobs.identity import JobId
-from triage.core.values import dataclass
+from triage.core.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import replace
 
 from triage.core.jobs.state import UNKNOWN, Flag, Phase, Reading, State
-from triage.core.values import dataclass
+from triage.core.values import dataclass, replace
 
 OPEN_FAILED = 53
 """The signal in `0:53`: slurmstepd could not open the job's output file."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from triage.core.lazy import lazy
 
 KINDS = 20_000
 """Kinds of one stream that are told apart; beyond, all others are one."""
@@ -12,10 +12,10 @@ LONGEST_KEPT = 16 << 10
 TRACE_LINES = 200
 
 _HEXADECIMAL = b"0123456789abcdefABCDEF"
-_WRITER = re.compile(
+_WRITER = lazy(
     rb"[ \t]*\d{1,7}: (?:\[[A-Za-z]{1,24}\d{1,7}\]:)?|\[[A-Za-z_./ -]{0,24}\d{1,7}\]:?|[\w.-]{1,64}:\d{1,9}:\d{1,9} \[\d{1,3}\]"
 )
-_NAMED = re.compile(rb"(?:[Rr]ank[ =:]?|\[default)\d{1,7}")
+_NAMED = lazy(rb"(?:[Rr]ank[ =:]?|\[default)\d{1,7}")
 """What tells writers of one stream apart, at the start of a line."""
 _BOX = "│".encode()
 

@@ -7,16 +7,16 @@ Composer keeps the output of all ranks but 0 in files and prints those of the fa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import replace
 
+from triage.core.lazy import lazy
 from triage.core.logs.record import Record, Tags
+from triage.core.values import replace
 
 LINE_BREAK = 2
 """Bytes a line break may have. More between two lines means that something was left out, an end of a block perhaps."""
 
-_MARK = re.compile(r"-{10}(Begin|End) global rank (\d{1,7}) STD(?:OUT|ERR)-{10}\s*")
+_MARK = lazy(r"-{10}(Begin|End) global rank (\d{1,7}) STD(?:OUT|ERR)-{10}\s*")
 
 
 def owned_blocks(records: Sequence[Record]) -> list[Record]:

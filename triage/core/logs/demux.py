@@ -15,11 +15,10 @@ lines may stand between, and no gap in the bytes. What joins takes the tags of t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
 
 from triage.core.logs.blocks import LINE_BREAK
 from triage.core.logs.record import Record, Tags
-from triage.core.values import dataclass, replace
+from triage.core.values import dataclass, field, replace
 
 Key = tuple[int | None, int | None, int | None, str | None, str | None]
 

@@ -6,9 +6,10 @@ stands glued behind one. Each state becomes a line of its own, and so does the t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
+
+from triage.core.lazy import lazy
 
 LONGEST = 64 * 1024
 """Bytes of a line that are kept: more is cut to `HEAD` at its start and `TAIL` at its end."""
@@ -19,8 +20,8 @@ GAP = "…"
 """Stands where the middle of a huge line was left out."""
 
 _CONTROL = bytes(b for b in range(32) if b not in b"\t\n") + b"\x7f"
-_WIDE_CONTROL = re.compile("[\x7f-\x9f]")
-_ESCAPE = re.compile(
+_WIDE_CONTROL = lazy("[\x7f-\x9f]")
+_ESCAPE = lazy(
     rb"\x1b(?:"
     rb"\[[0-?]{0,64}[ -/]{0,8}[@-~]?"
     rb"|\][^\x07\x1b\n]{0,1024}(?:\x07|\x1b\\)?"
@@ -28,18 +29,18 @@ _ESCAPE = re.compile(
     rb"|[ -/]{1,3}[0-~]?"
     rb"|[0-OQ-WYZ\\`-~])?"
 )
-_TQDM = re.compile(
+_TQDM = lazy(
     rb"(?:%\|[^|\n]{0,512}\|[^|\[\]\n]{0,80}|\d[A-Za-z]{0,12} )"
     rb"\[(?=[^\]]{0,80}[\d?][:<,])[^\[\]\n]{0,400}(?:\[[^\[\]\n]{0,200}\][^\[\]\n]{0,200}){0,8}\]"
 )
-_SLURM = re.compile(
+_SLURM = lazy(
     rb"(?<=[^\s:'\"`(\[])(?:slurmstepd(?:-[\w.-]{1,80})?: error: |srun: error: )"
     rb"|(?<=[^:])\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\] error: (?=\*\*\* (?:STEP|JOB) )"
 )
 """Slurm's daemons write whole lines, into whatever the tasks have left unfinished. Nobody quotes them without a blank,
 a colon or a quotation mark before."""
-_PERCENT = re.compile(rb"\d%|\d/\d+ \[|[\d?] ?(?:it|s|[kKMG]i?B|B|[a-z]{1,12})/(?:s|it)\b")
-_NO_BAR = re.compile(rb"rror|xception|raceback|ailed|atal|CANCELLED")
+_PERCENT = lazy(rb"\d%|\d/\d+ \[|[\d?] ?(?:it|s|[kKMG]i?B|B|[a-z]{1,12})/(?:s|it)\b")
+_NO_BAR = lazy(rb"rror|xception|raceback|ailed|atal|CANCELLED")
 
 
 class Physical(NamedTuple):

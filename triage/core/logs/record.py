@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from functools import lru_cache
 
-from triage.core.values import dataclass
+from triage.core.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

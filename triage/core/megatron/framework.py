@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from triage.core.megatron.launch import UNKNOWN, Argument, Framework, Launch
 from triage.core.megatron.options import KNOWN
+from triage.core.values import replace
 
 OWN = frozenset({
     "--tensor-model-parallel-size", "--pipeline-model-parallel-size", "--num-layers", "--hidden-size",

@@ -5,10 +5,9 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import field
 
 from triage.core.megatron.options import FLAGS, LISTS
-from triage.core.values import dataclass
+from triage.core.values import dataclass, field
 
 
 class Unknown(enum.Enum):

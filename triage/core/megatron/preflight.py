@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import enum
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 
 from triage.core.megatron import batch, fsdp, hybrid, model, moe, parallel, pipeline, sequence, training
@@ -14,7 +13,7 @@ from triage.core.megatron.finding import Check, Finding, Severity
 from triage.core.megatron.framework import dashed, deferred, foreign, recognise, translated
 from triage.core.megatron.launch import Framework, Launch, Unresolved
 from triage.core.megatron.options import KNOWN
-from triage.core.values import dataclass
+from triage.core.values import dataclass, replace
 
 
 class Scope(enum.Enum):

@@ -8,7 +8,6 @@ and is the prefilter's oracle.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from triage.core.events.model import Event, Exit, Message, Trace
@@ -16,7 +15,7 @@ from triage.core.rules import texts
 from triage.core.rules.model import On, Rule
 from triage.core.rules.names import listed
 from triage.core.rules.shape import MOST, holds_value, is_blind, shape
-from triage.core.values import dataclass
+from triage.core.values import dataclass, field
 from triage.errors import RuleError
 
 if TYPE_CHECKING:

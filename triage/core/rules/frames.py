@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from triage.core.events.model import Frame
+from triage.core.lazy import lazy
 from triage.core.rules.ruleset import FrameRow
 from triage.core.rules.texts import code_path
 
@@ -16,7 +17,7 @@ MAX_FRAMES = 400
 _MAX_PATH = 300
 _RAISES = ("raise ", "assert ")
 """A script without functions may train at its outermost level: such a line of its own tells no phase."""
-_OPTIMIZER_STEP = re.compile(r"\boptim\w*\.step\(")
+_OPTIMIZER_STEP = lazy(r"\boptim\w*\.step\(")
 
 
 def phase_of(frames: Sequence[Frame], table: Sequence[FrameRow], trained: bool = False) -> str | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
+from triage.core.lazy import lazy
 
-_TABLE = re.compile(r"\s*\[\[?\s*([\w.\-]+)\s*\]\]?\s*(?:#.*)?$")
-_KEY = re.compile(r"\s*([\w\-]+)\s*=\s*(.*)$")
-_SYNTAX = re.compile(r"\(at line (\d+), column \d+\)")
+_TABLE = lazy(r"\s*\[\[?\s*([\w.\-]+)\s*\]\]?\s*(?:#.*)?$")
+_KEY = lazy(r"\s*([\w\-]+)\s*=\s*(.*)$")
+_SYNTAX = lazy(r"\(at line (\d+), column \d+\)")
 
 
 class KeyLines:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from triage.core.events.model import Event, Exit, Message, Span, Trace
@@ -17,7 +16,7 @@ from triage.core.rules.engine import Engine
 from triage.core.rules.keylines import KeyLines
 from triage.core.rules.model import Example, On, Role, Rule
 from triage.core.rules.ruleset import RuleSet
-from triage.core.values import dataclass
+from triage.core.values import dataclass, replace
 
 CHECK_TIMEOUT_S = 1.0
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from enum import StrEnum
 
-from triage.core.values import dataclass
+from triage.core.values import dataclass, field
 
 FALLBACK = 5
 """Rules of this specificity or less say only that something failed."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
+from triage.core.lazy import lazy
 
 _PREFIX = "(?:.*\\.)?"
-_LIST = re.compile(r"\(\?:(\w+(?:\|\w+)*)\)|(\w+)")
+_LIST = lazy(r"\(\?:(\w+(?:\|\w+)*)\)|(\w+)")
 
 
 def listed(pattern: str) -> frozenset[str] | None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 
 from triage.core.rules.model import On, Rule
-from triage.core.values import dataclass
+from triage.core.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
 from collections.abc import Sequence
 
 from triage.core.events.model import Exit, Frame, Link
@@ -81,6 +80,8 @@ def of_exit(event: Exit) -> str:
 
 def signal_name(number: int) -> str:
     """`SIGKILL` for 9; the bare number where this platform has no such signal."""
+    import signal
+
     try:
         return signal.Signals(number).name
     except ValueError:

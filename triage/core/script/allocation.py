@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from triage.core.script.directives import Directives
 from triage.core.script.slurm_options import Option
-from triage.core.values import dataclass
+from triage.core.values import dataclass, replace
 
 _COUNT = re.compile(r"(\d{1,9})([kKmM]?)")
 _GPU_NAME = re.compile(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from triage.core.megatron.finding import Finding, Severity
 from triage.core.megatron.preflight import preflight
@@ -20,6 +19,7 @@ from triage.core.script.check_site import site
 from triage.core.script.decisions import Way
 from triage.core.script.facts import Facts
 from triage.core.script.launches import Run, unresolved
+from triage.core.values import replace
 
 SCRIPT_CHECKS: tuple[ScriptCheck, ...] = (check_directives, check_storage.log_files, graceful, site)
 RUN_CHECKS: tuple[RunCheck, ...] = (

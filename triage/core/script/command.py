@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 
 from triage.core.script.decisions import Way
 from triage.core.script.state import Field
 from triage.core.script.wrappers import Wrapper
-from triage.core.values import dataclass
+from triage.core.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import field
 
-from triage.core.values import dataclass
+from triage.core.values import dataclass, field
 
 Way = tuple[tuple[int, int], ...]
 """For each undecided branch around a command, outermost first, its number and that of the arm."""

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from triage.core.script.holes import known
 from triage.core.script.slurm_options import SBATCH_LONG, SBATCH_SHORT, Option, read_options
 from triage.core.script.state import Field
-from triage.core.values import dataclass
+from triage.core.values import dataclass, replace
 
 _MAGIC = ("#SBATCH", "#SLURM")
 _SEPARATOR = re.compile(r"(?:packjob|hetjob)(?=\s|$)", re.I)

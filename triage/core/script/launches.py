@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from triage.core.megatron.launch import UNKNOWN, Argument, Framework, Launch, Setting, Value, Word, arguments
 from triage.core.script.allocation import Allocation, count, read_step
@@ -13,7 +12,7 @@ from triage.core.script.holes import PLACES, Holes, known, symbols
 from triage.core.script.launchers import NAMES, Launcher, Started, read_command
 from triage.core.script.limits import LAUNCHES
 from triage.core.script.state import Field
-from triage.core.values import dataclass
+from triage.core.values import dataclass, replace
 
 _MEGATRON = re.compile(
     r"(?:pretrain|finetune|train)_(?:gpt|bert|t5|mamba|hybrid|vlm|retro|ict|vision|mimo|biencoder)\w*\.py"

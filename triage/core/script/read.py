@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from triage.core.megatron.launch import Launch
 from triage.core.script.allocation import Allocation, read_allocation
@@ -16,6 +15,7 @@ from triage.core.script.launches import find_runs, located
 from triage.core.script.limits import SCRIPT, SUBMISSIONS, Budget
 from triage.core.script.shell import Evaluated, evaluate, evaluate_submitted
 from triage.core.script.submissions import Submission
+from triage.core.values import replace
 
 __all__ = ["Script", "check_script", "read_script"]
 

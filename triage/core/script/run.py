@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from triage.core.script import builtins, streams, tree
@@ -22,6 +21,7 @@ from triage.core.script.splitting import separators
 from triage.core.script.state import Field, State, plain_path
 from triage.core.script.submissions import submissions
 from triage.core.script.wrappers import Wrapper, peel
+from triage.core.values import replace
 
 if TYPE_CHECKING:
     from triage.core.script.flow import Flow

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
 from typing import TypeVar
 
 from triage.core.script.holes import Holes, Value
 from triage.core.script.tree import Node
-from triage.core.values import dataclass
+from triage.core.values import dataclass, field
 
 _T = TypeVar("_T")
 _MOST_CHOICES = 8

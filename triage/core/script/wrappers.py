@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import field
 
 from triage.core.script.slurm_options import SRUN_LONG, SRUN_SHORT, Option, read_options
 from triage.core.script.state import Field
-from triage.core.values import dataclass
+from triage.core.values import dataclass, field
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
 

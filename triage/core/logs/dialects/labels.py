@@ -23,14 +23,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import lru_cache
 
 from triage.core.lazy import lazy
 from triage.core.logs.dialects.interface import local_rank_tags, rank_tags
 from triage.core.logs.record import Tags
 from triage.core.logs.stamp import find_stamp
-from triage.core.values import dataclass
+from triage.core.values import dataclass, replace
 
 _TASK = lazy(r"(?:P(\d{1,4}) )?( {0,6}\d{1,7}):(?: |$)")
 _NAME = lazy(r"([A-Za-z0-9][\w.-]{0,62})(: | +\| )|([A-Za-z][\w.-]{0,62}/\d{1,5}) (?=\S)")
