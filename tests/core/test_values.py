@@ -5,8 +5,11 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import field, replace
+from functools import cached_property
 from typing import Any
 
 import pytest
@@ -194,3 +197,72 @@ def test_no_name_of_a_field_meets_one_of_the_makers_own() -> None:
     made = Named(1, 2, 3, 4)
     assert (made.missing, made.set_a, made.new_a, made.default_a, made.a, made.b) == (1, 2, 3, 4, [], 7)
     assert Named(1, 2, 3, 4, [5]).a == [5]
+
+
+def opened(dataclass: Callable[..., Any]) -> tuple[Any, Any]:
+    @dataclass
+    class Open:
+        name: str
+        numbers: list[int] = field(default_factory=list)
+        size: int | None = None
+
+        @cached_property
+        def doubled(self) -> str:
+            return 2 * self.name
+
+    @dataclass(frozen=True)
+    class Shut:
+        name: str
+        size: int = 3
+
+        @cached_property
+        def doubled(self) -> str:
+            return 2 * self.name
+
+    return Open, Shut
+
+
+@pytest.mark.parametrize(
+    "made", [opened(values.dataclass), opened(dataclasses.dataclass)], ids=["quick", "standard"]
+)
+def test_classes_without_slots_compute_things_once(made: tuple[Any, Any]) -> None:
+    free, shut = made
+    one, other = free("a"), free("a")
+    one.numbers.append(1)
+    one.size = 4
+    assert (other.numbers, other.size, one.doubled, one.__dict__["doubled"]) == ([], None, "aa", "aa")
+    assert one != other
+    assert shut("b").doubled == "bb"
+    assert hash(shut("b")) == hash(shut("b", 3))
+    with pytest.raises((dataclasses.FrozenInstanceError, TypeError)):
+        shut("b").size = 5
+    assert [f.name for f in dataclasses.fields(shut)] == ["name", "size"]
+
+
+@pytest.mark.parametrize("made", [values.field, dataclasses.field], ids=["quick", "standard"])
+def test_fields_of_either_kind_are_understood(made: Callable[..., Any]) -> None:
+    @values.dataclass(frozen=True, slots=True)
+    class Mixed:
+        items: list[int] = made(default_factory=list)
+        held: str = made(default="h", compare=False, repr=False)
+
+    assert repr(Mixed()) == f"{Mixed.__qualname__}(items=[])"
+    assert Mixed(held="x") == Mixed(held="y")
+    assert values.names(Mixed()) == ("items", "held")
+    assert values.names("text") == ()
+
+
+def test_a_class_of_the_standard_library_may_stand_on_a_quick_one() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Wider(Outside):
+        more: int = 5
+
+    assert dataclasses.asdict(Wider("a", more=6)) == {"name": "a", "numbers": (), "more": 6}
+
+
+def test_importing_what_explains_takes_no_dataclasses_of_the_standard_library() -> None:
+    code = "import sys, triage.api, triage.report, triage.cli.explain; print({'dataclasses', 'inspect', 'json'} & set(sys.modules))"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        == "set()\n"
+    )

@@ -83,7 +83,7 @@ class _Fields:
 
         found: dict[str, Any] = {}
         for name, one in cls.__fields__.items():  # type: ignore[attr-defined]
-            given = {"init": one.init, "repr": one.repr, "compare": one.compare}
+            given = {"init": one.init, "repr": one.repr, "compare": one.compare, "kw_only": False}
             for option in ("default", "default_factory"):
                 if getattr(one, option) is not _NONE:
                     given[option] = getattr(one, option)
