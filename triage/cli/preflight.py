@@ -7,13 +7,13 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from triage.core.megatron.finding import Finding, Severity
 from triage.core.script.check_storage import placed
 from triage.core.script.limits import SCRIPT
 from triage.core.script.read import Script, check_script, read_script
 from triage.core.script.site import Site
+from triage.core.values import replace
 from triage.files.facts import Machine, Mount, NotAScript, read_text, same_folder
 from triage.submit.config import Settings
 

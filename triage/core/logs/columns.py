@@ -8,12 +8,12 @@ ends before the word that no longer fits; a word longer than the column begins a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from triage.core.lazy import lazy
 from triage.core.logs.blocks import LINE_BREAK
 from triage.core.logs.record import Record
+from triage.core.values import replace
 
 _HEAD = lazy(
     r"(?:\[(?:\d\d/\d\d/\d\d )?\d\d:\d\d:\d\d\]| {10,19}) (?:DEBUG|INFO|WARNING|ERROR|CRITICAL) {1,5}(?=\S)"
