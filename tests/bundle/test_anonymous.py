@@ -120,7 +120,7 @@ def test_what_rules_read_of_a_path_stays() -> None:
 
 def test_name_of_the_job_in_the_name_of_its_log_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
-    (tmp_path / "logs" / "quokkas-48123.out").write_text(FAILURE + "quokkas ends\n")
+    (tmp_path / "logs" / "quokkas-48123.out").write_text("quokkas ends\n")
     (tmp_path / "logs" / "train-48123.err").write_text("train loss\n")
     packed, _ = bundle_of(tmp_path / "logs", tmp_path / "b.tar.gz", anonymous=vocabulary())
     assert [log.member for log, _ in packed.logs] == ["logs/name001-48123.out", "logs/train-48123.err"]
