@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,35 @@ def test_init_writes_a_file_that_config_and_render_read(folder: Path, capsys: Ca
     assert f'worktree           "{folder}"' in capsys.readouterr().out
     assert main(["render"]) == 0
     assert capsys.readouterr().out.startswith("#!/bin/bash\n")
+
+
+def test_what_is_no_file_is_refused_rather_than_waited_for(folder: Path, capsys: Capture) -> None:
+    os.mkfifo(folder / "pipe")
+    assert main(["init"]) == 0
+    for words in (
+        ["config", "pipe"],
+        ["check", "./pipe"],
+        ["render", "--template", "pipe"],
+        ["submit", "pipe"],
+    ):
+        assert main(words) in (2, 3), words
+        assert "no regular file" in capsys.readouterr().err, words
+    os.rename(folder / "pipe", folder / "triage.toml")
+    assert main(["check"]) == 2
+
+
+def test_render_spells_out_for_a_terminal_what_would_steer_it(
+    folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "triage.toml").write_text('[environment]\nNAME = "a\\u001b[31mb"\n')
+    assert main(["render", "-o", "run.sbatch"]) == 0
+    assert main(["render"]) == 0
+    assert capsys.readouterr().out == (folder / "run.sbatch").read_text()
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    assert main(["render"]) == 0
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "\\x1b[31mb" in shown
 
 
 def test_init_replaces_nothing_unless_it_is_forced(folder: Path, capsys: Capture) -> None:

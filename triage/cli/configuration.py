@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
+import stat
 from pathlib import Path
 
 from triage.errors import ConfigError, UsageError
@@ -47,8 +49,7 @@ def load_text(arguments: argparse.Namespace, file: File) -> Settings:
 
 def read_file(path: str) -> File:
     try:
-        with open(path, "rb") as file:
-            data = file.read(_MOST + 1)
+        data = _read(path)
     except OSError as error:
         hint = "; `triage init` writes one" if isinstance(error, FileNotFoundError) else ""
         raise UsageError(f"{path} cannot be read: {error.strerror}{hint}") from error
@@ -67,6 +68,17 @@ def read_template(path: str | None) -> str | None:
     if path is None:
         return None
     try:
-        return Path(path).read_text("utf-8")
+        data = _read(path)
+        if len(data) > _MOST:
+            raise UsageError(f"--template {path} is larger than {_MOST} bytes: it is no template")
+        return data.decode()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--template {path} cannot be read: {error}") from error
+
+
+def _read(path: str) -> bytes:
+    """The bytes of a regular file, one more than are wanted; anything else might never end."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise OSError(errno.EINVAL, "it is a folder" if os.path.isdir(path) else "it is no regular file")
+    with open(path, "rb") as file:
+        return file.read(_MOST + 1)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from triage.cli.configuration import add_configuration, load, read_template
 from triage.cli.exitcodes import ExitCode
 from triage.cli.output import emit
+from triage.report.mask import visible
 from triage.submit.template import render
 
 TAKES_REST = True
@@ -36,5 +38,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     settings = load(arguments)
-    emit(render(settings.config, template=read_template(arguments.template)), arguments.output)
+    script = render(settings.config, template=read_template(arguments.template))
+    emit(script if arguments.output or not sys.stdout.isatty() else visible(script), arguments.output)
     return ExitCode.OK

@@ -133,7 +133,7 @@ def _draft(arguments: argparse.Namespace) -> tuple[Draft, Settings | None]:
     except NotAScript as error:
         raise InputError(f"{name} {error}") from None
     draft = Draft(
-        os.path.abspath(name), text, script, new_token(), os.getcwd(), _user(), None, tuple(options),
+        os.path.realpath(name), text, script, new_token(), os.getcwd(), _user(), None, tuple(options),
         tuple(arguments.behind),
     )  # fmt: skip
     return draft, None
@@ -149,7 +149,7 @@ def _from_config(
     settings = load(arguments, name)
     token = new_token()
     text = render(settings.config, token=token, template=read_template(arguments.template))
-    source = os.path.abspath(name)
+    source = os.path.realpath(name)
     artifact = settings.config.artifact
     draft = Draft(
         source, text, read_script(text), token, os.path.dirname(source), _user(), read_file(name).text, options,

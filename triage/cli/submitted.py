@@ -92,7 +92,7 @@ def _remember(record: Record, job: JobId) -> list[str]:
 
 def resume(arguments: argparse.Namespace) -> int:
     """Every interrupted call gets its answer; where one cannot be told yet, the others still are."""
-    source = os.path.abspath(arguments.source) if arguments.source is not None else None
+    source = os.path.realpath(arguments.source) if arguments.source is not None else None
     unknown: list[SchedulerError] = []
     entries = list(interrupted(state_folder(os.environ), source))
     for entry in entries:

@@ -102,6 +102,11 @@ def safe(text: str) -> str:
     return mask_secrets(clean(text))
 
 
+def visible(text: str) -> str:
+    """What would steer a terminal is spelt out, nothing else is changed."""
+    return _UNSEEN.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
 def one_line(text: str) -> str:
     """White space folded to single blanks."""
     return " ".join(text.split())

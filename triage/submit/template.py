@@ -53,7 +53,7 @@ def render(config: Config, *, token: str = "", template: str | None = None) -> s
         )
     except jinja2.TemplateSyntaxError as error:
         raise ConfigError(f"the template's line {error.lineno}: {error.message}") from error
-    except (jinja2.TemplateError, TypeError) as error:
+    except (jinja2.TemplateError, TypeError, ArithmeticError, RecursionError) as error:
         if not own:
             raise
         raise ConfigError(f"the template cannot be filled in: {error}") from error
@@ -73,10 +73,14 @@ def _compile(text: str) -> Template:
     """Every value is quoted for bash unless a filter has quoted it for sbatch."""
     import jinja2
 
-    def finalize(value: object) -> Quoted:
-        return quoted(str(value) if isinstance(value, jinja2.Undefined) else value)
+    from triage.submit.bounded import Bounded
 
-    environment = jinja2.Environment(
+    def finalize(value: object) -> Quoted:
+        text = quoted(str(value) if isinstance(value, jinja2.Undefined) else value)
+        environment.spend(len(text))
+        return text
+
+    environment = Bounded(
         undefined=jinja2.StrictUndefined, finalize=finalize, trim_blocks=True, lstrip_blocks=True,
         keep_trailing_newline=True, autoescape=False,
     )  # fmt: skip
