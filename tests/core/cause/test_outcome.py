@@ -450,6 +450,15 @@ def test_a_launcher_that_says_that_a_host_failed_is_a_failure() -> None:
     assert found.root.message == QUOTED
 
 
+def test_a_launcher_that_names_the_rank_which_was_aborted_is_believed() -> None:
+    found = run(
+        "ERROR 2021-05-24 17:17:14,611 launch_utils.py:545] ABORT!!! Out of all 4 trainers, the trainer process with rank=[3]"
+        " was aborted. Please check its log."
+    )
+    assert found.root is not None
+    assert (found.category, found.root.rank) == ("unknown", 3)
+
+
 def test_an_assertion_without_a_message_speaks_by_its_line() -> None:
     lines = trace("AssertionError").splitlines()
     found = run(*lines[:-2], "    assert accumulation % world_size == 0", lines[-1])

@@ -1,4 +1,4 @@
-"""How processes ended, in the words of every launcher but torchrun and MPI's.
+"""How processes ended, in the words of every launcher but torchrun, MPI's and the services'.
 
 Formats: Slurm src/srun/task_state.c and src/srun/allocate.c (`srun: error: HOSTS: tasks N: ...`), deepspeed
 launcher/launch.py, composer/cli/launcher.py, pdsh, CPython subprocess.py, torch multiprocessing/spawn.py, Lightning
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Sequence
 
+from triage.core.events.cluster_exits import STEPS as CLUSTER_STEPS
 from triage.core.events.elastic import signal_number, signal_of
 from triage.core.events.model import Event, Exit, Span
 from triage.core.events.mpi_exits import STEPS as MPI_STEPS
@@ -357,6 +358,7 @@ _STEPS: tuple[Step, ...] = (
     ((": line ",), True, False, _bash),
     (("Killed", "Segmentation fault", "Aborted", "Bus error", "Terminated"), True, False, _bare),
     *MPI_STEPS,
+    *CLUSTER_STEPS,
     (("Worker PID: ",), False, False, _ray),
     (("exited with code",), True, False, _compose),
     (("Pod: ",), False, False, _pod),

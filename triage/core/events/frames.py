@@ -41,7 +41,7 @@ SINGLE_LINE_RE = lazy(
 
 GOES_ON_RE = lazy(
     r"\s|CUDA kernel errors might|For debugging consider|Compile with `?TORCH|Device-side assert|Search for `|Last error:|nccl\w+: "
-    r"|Exception raised from|frame #\d|If reserved |See (?:also )?|Please |C\+\+ CapturedTraceback|[)\]}'\"]"
+    r"|Exception raised from|frame #\d|If reserved |See (?:also )?|Please |Set TORCH_LOGS=|You can suppress this exception|C\+\+ CapturedTraceback|[)\]}'\"]"
 )
 """Lines with which a message goes on, whatever stream they stand in."""
 

@@ -1,7 +1,8 @@
 """Ray's worker prefix `(Name pid=1, ip=10.0.0.1) ` and its `[repeated 119x across cluster]`.
 
 Source: ray/_private/worker.py (`print_worker_logs`, `print_to_stdstream`) and ray/_private/ray_logging (`LogDeduplicator`).
-Where the actor's name tells a rank (`Actor[rank=31]`, `worker5, rank=5`) it is the global one.
+Where the actor's name tells a rank (`Actor[rank=31]`, `worker5, rank=5`) it is the global one; not so that of SkyPilot's
+`(head, rank=0, pid=1)`, which counts nodes (sky/skylet/executor/slurm.py).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def _strip(text: str) -> Stripped | None:
 def _tags(inside: str) -> Tags:
     fields = dict(_FIELD.findall(inside))
     return Tags(
-        rank=_number(fields.get("rank")),
+        rank=None if inside.startswith("head, ") else _number(fields.get("rank")),
         node=fields.get("ip"),
         pid=_number(fields.get("pid")),
         actor=inside.split(", ip=")[0],
@@ -65,6 +66,11 @@ RAY = Dialect(
             "(Actor[rank=31] pid=123, ip=10.0.0.1) RuntimeError: x",
             "RuntimeError: x",
             Tags(rank=31, node="10.0.0.1", pid=123, actor="Actor[rank=31] pid=123"),
+        ),
+        Sample(
+            "(head, rank=0, pid=77) RuntimeError: x",
+            "RuntimeError: x",
+            Tags(pid=77, actor="head, rank=0, pid=77"),
         ),
         Sample(
             "(worker5, rank=5, pid=77, ip=10.2.0.9) x",
