@@ -450,6 +450,29 @@ def test_a_launcher_that_says_that_a_host_failed_is_a_failure() -> None:
     assert found.root.message == QUOTED
 
 
+COMM = (
+    "gpu1:90{rank:02d}:90{rank:02d} [{rank}] NCCL INFO comm 0x5581d2c{rank} rank {rank} nranks 4 cudaDev {rank} nvmlDev {rank}"
+    " busId {bus} commId 0x71ad - Init COMPLETE"
+)
+BUSES = ("17000", "b3000", "1000b3000", "ca000")
+LOST = (
+    "[ 1843.308145] NVRM: The NVIDIA GPU {at}\n               NVRM: (PCI ID: 10de:26b5) installed in this system has\n"
+    "               NVRM: fallen off the bus and is not responding to commands."
+)
+
+
+@pytest.mark.parametrize(
+    ("at", "rank"), [("0000:b3:00.0", 1), ("1000:b3:00.0", 2), ("0000:ca:00.0", 3), ("0000:ff:00.0", None)]
+)
+def test_the_driver_names_a_gpu_by_its_place_on_the_bus_and_nccl_tells_whose_it_is(
+    at: str, rank: int | None
+) -> None:
+    comms = [COMM.format(rank=n, bus=bus) for n, bus in enumerate(BUSES)]
+    found = verdict(log("train.log", *comms, steps(1, 3)), log("dmesg.txt", LOST.format(at=at)))
+    assert found.root is not None
+    assert (found.category, found.root.rank) == ("hardware", rank)
+
+
 def test_a_launcher_that_names_the_rank_which_was_aborted_is_believed() -> None:
     found = run(
         "ERROR 2021-05-24 17:17:14,611 launch_utils.py:545] ABORT!!! Out of all 4 trainers, the trainer process with rank=[3]"

@@ -25,6 +25,8 @@ from triage.core.logs.source import Source
 from triage.core.rules.ruleset import RuleSet
 from triage.core.values import dataclass
 
+_PCI = lazy(r"(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}):([0-9a-fA-F]{2})(?:\.|\Z)")
+"""NCCL prints the same as one hexadecimal number (src/misc/utils.cc, `busIdToInt64`)."""
 _PID = lazy(r"\bpid=(\d{1,10})\b")
 _RECEIVED = lazy(r"\breceived by PID (\d{1,10})\b")
 _SPAWNED = lazy(r"\b[Pp]roc(?:ess|ces) (\d{1,6}) terminated with (?:the following error|signal|exit code)")
@@ -183,7 +185,9 @@ def _occurrences(
         where = where_of_exit.get(id(event)) or _by_pid(
             match.captures, sources[event.span.source], event, world
         )
-        where = where or writers.of(event)
+        where = (
+            where or _by_bus(match.captures, sources[event.span.source], event, world) or writers.of(event)
+        )
         if where.rank is None and match.captures.get("rank", "").isdigit():
             where = Where(int(match.captures["rank"][:9]), None, where.node, "tag")
         if where.rank is None and (spawned := _spawned(event)) is not None:
@@ -229,6 +233,15 @@ def _by_pid(captures: Mapping[str, str], source: Source, event: Event, world: Wo
     if pid is None or not pid.isdigit():
         return None
     return world.by_pid(int(pid), node)
+
+
+def _by_bus(captures: Mapping[str, str], source: Source, event: Event, world: World) -> Where | None:
+    """A line of the driver names the GPU that it is about by its place on the PCI bus."""
+    place = _PCI.match(captures.get("pci") or "")
+    if place is None:
+        return None
+    domain, bus, device = (int(part or "0", 16) for part in place.groups())
+    return world.by_bus(domain << 20 | bus << 12 | device << 4, event.tags.node or source.node)
 
 
 def _exit_bounds(clock: Clock, event: Exit) -> Bounds:

@@ -225,14 +225,18 @@ def _learn_tags(world: World, sources: Sequence[Source], events: Sequence[Event]
 def _learn_communicators(world: World, events: Sequence[Event]) -> None:
     """Processes in NCCL's lines on the communicator of all ranks: `host:700:712 [1] NCCL INFO comm ... rank 9 nranks 16`."""
     found: dict[tuple[str, int], set[int]] = defaultdict(set)
+    placed: dict[tuple[str, int], set[int]] = defaultdict(set)
     for event in events:
         if isinstance(event, Collective) and event.what == "comm" and event.group_rank is not None:
             node, pid = event.tags.node, event.tags.pid
             if node is not None and pid is not None and event.size == world.size and event.size != 1:
                 found[short(node), pid].add(event.group_rank)
+                if event.peer:
+                    placed[short(node), int(event.peer, 16)].add(event.group_rank)
     for process, ranks in found.items():
         if len(ranks) == 1:
             world.rank_on_host.setdefault(process, next(iter(ranks)))
+    world.rank_on_bus |= {place: next(iter(ranks)) for place, ranks in placed.items() if len(ranks) == 1}
 
 
 def _learn_tasks(world: World, sources: Sequence[Source], events: Sequence[Event]) -> None:

@@ -44,6 +44,8 @@ class World:
     """(source, pid) -> global rank."""
     rank_on_host: dict[tuple[str, int], int] = field(default_factory=dict)
     """(short host name, pid) -> global rank."""
+    rank_on_bus: dict[tuple[str, int], int] = field(default_factory=dict)
+    """(short host name, the GPU's place on its bus) -> global rank."""
     host_of_task: dict[int, str] = field(default_factory=dict)
     first_host: str | None = None
     """The host of the task that srun saw fail before any other."""
@@ -114,6 +116,12 @@ class World:
         if not ranks:
             ranks = {r for (_, p), r in self.rank_of_pid.items() if p == pid and self._may_be_on(r, here)}
         return self._placed(ranks.pop(), None, node, "tag") if len(ranks) == 1 else None
+
+    def by_bus(self, place: int, node: str | None) -> Where | None:
+        """The rank whose GPU is there, as NCCL printed it; None where two hosts have one there."""
+        here = None if node is None else short(node)
+        ranks = {r for (host, at), r in self.rank_on_bus.items() if at == place and here in (None, host)}
+        return self._placed(ranks.pop(), None, node, "inferred") if len(ranks) == 1 else None
 
     def _may_be_on(self, rank: int, node: str | None) -> bool:
         host = self.host_of.get(rank)

@@ -29,6 +29,7 @@ _COMPLETION = lazy(
 )
 _TRUNCATED = lazy(r"[Mm]essage truncated : rece?i?v(?:ed|ing) ([0-9]{1,19}) bytes instead of ([0-9]{1,19})")
 _TRUNCATED_PEER = lazy(rf"peer {_ADDRESS}<[0-9]{{1,5}}>")
+_BUS = lazy(r"\bbusId ([0-9a-fA-F]{1,12})\b")
 _COMM = lazy(
     r"comm 0x[0-9a-fA-F]{1,16} rank ([0-9]{1,9}) n[rR]anks ([0-9]{1,9})(?:.{0,200}?commId (0x[0-9a-fA-F]{1,32}))?"
 )
@@ -105,7 +106,14 @@ def _truncated(draft: Draft) -> Iterator[Collective]:
 
 def _comm(draft: Draft) -> Iterator[Collective]:
     if found := _COMM.search(draft.text):
-        yield draft.event("comm", group=found[3] or "", group_rank=int(found[1]), size=int(found[2]))
+        bus = _BUS.search(draft.text, found.start())
+        yield draft.event(
+            "comm",
+            group=found[3] or "",
+            group_rank=int(found[1]),
+            size=int(found[2]),
+            peer=bus[1] if bus else "",
+        )
 
 
 def _address(draft: Draft) -> Iterator[Collective]:

@@ -56,7 +56,7 @@ def message_of(group: Sequence[Record], source: int) -> Message:
 def _goes_on(record: Record) -> bool:
     if record.dialect == "glog":
         return record.level in ("E", "F")
-    return record.text.startswith("terminate called after")
+    return record.text.startswith(("terminate called after", "NVRM: The NVIDIA GPU "))
 
 
 def _continues(record: Record, group: Sequence[Record]) -> bool:

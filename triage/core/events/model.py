@@ -196,7 +196,7 @@ class Collective(Event):
     members: tuple[int, ...] = ()
     """Global ranks of all members, where printed."""
     peer: str = ""
-    """Host or address at the other end; for `address` the host's own."""
+    """Host or address at the other end; for `address` the host's own; for `comm` where on its bus the GPU is."""
     shape: str = ""
     """Tensor shape or size as printed; for gloo's `closed` the peer's port."""
     other: str = ""
