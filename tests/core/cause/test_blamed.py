@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.core.cause.logs import at, launcher_died, log, oom, prefixed, stamped, tagged, trace, verdict
-from tests.support import Log
+from tests.support import Log, case_logs, verdict_of
 from triage.core.cause.verdict import Root
 
 BAD_LUCK = "ValueError: bad luck"
@@ -166,3 +166,9 @@ def test_traceback_speaks_for_the_line_of_information_before_it() -> None:
         )
     )
     assert (found.exception, found.rank) == ("FloatingPointError", 2)
+
+
+def test_a_node_that_failed_is_not_blamed_on_the_rank_that_lost_it() -> None:
+    root = verdict_of(case_logs("lab-node-failed-rendered")).root
+    assert root is not None
+    assert (root.node, root.rank, root.ranks) == ("gpu2", None, "")

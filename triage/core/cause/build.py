@@ -117,7 +117,10 @@ def _root(job: JobLog, outcome: Outcome, places: Places) -> Root | None:
         attribution = "none" if rank is None else "inferred"
     if rank is not None and node is None:
         node = job.world.host_of.get(rank)
-    node = _blamed_node(job, o) or node or _named_node(job, o)
+    blamed = _blamed_node(job, o)
+    if blamed is not None and o.where.rank is None and _is_elsewhere(job, rank, blamed):
+        rank, local, attribution, ranks = None, None, "none", ()
+    node = blamed or node or _named_node(job, o)
     if node is None and rank is None and not o.rule.scheduler:
         node = job.world.first_host
     link = o.exception
@@ -152,6 +155,12 @@ def _blamed_node(job: JobLog, o: Occurrence) -> str | None:
         node for x in job.occurrences if x.rule.id == o.rule.id and (node := x.captures.get("failed_node"))
     }
     return told.pop() if len(told) == 1 else None
+
+
+def _is_elsewhere(job: JobLog, rank: int | None, node: str) -> bool:
+    """A rank that a launcher saw fail, while the line blames a node that it does not run on."""
+    host = job.world.host_of.get(rank) if rank is not None else None
+    return host is not None and short(host) != short(node)
 
 
 def _named_node(job: JobLog, o: Occurrence) -> str | None:
