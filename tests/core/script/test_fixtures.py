@@ -45,6 +45,9 @@ NUMBERS = [
     ("optional-flags-in-a-branch", "--ntasks-per-node=4", "--ntasks-per-node=5", "torchrun/processes"),
     ("one-step-per-node", "--nnodes=2", "--nnodes=3", "torchrun/nodes"),
     ("deepspeed-hostfile", "--num_gpus 8", "--num_gpus 9", "torchrun/processes"),
+    ("export-keeps-variables-from-tasks", "--nproc-per-node=8", "--nproc-per-node=9", "torchrun/processes"),
+    ("array-of-sizes-and-options", "--hidden-size 3840", "--hidden-size 3841", "model/hidden-size"),
+    ("array-of-sizes-and-options", "--global-batch-size 64", "--global-batch-size 66", "batch/global"),
 ]
 
 
