@@ -31,7 +31,7 @@ _LABEL = re.compile(rb"(?m)^ *\d+: ")
 _DAY_TIME = re.compile(rb"(?<![\d.])(\d{4})([-/])(\d\d)\2(\d\d)([ T])(\d\d):(\d\d):(\d\d)(?!\d)")
 _GLOG = re.compile(rb"(?m)(?<=[IWEF])(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)(?=\.\d{3,9} )")
 _STAMP = re.compile(
-    rb"\[?(?<![\d.])\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?:? ?"
+    rb"\[?(?<![\d.])(?<!CANCELLED AT )(?<!FAILED AT )\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?(?: \| |:? ?)"
     rb"|(?m:(?<=[IWEF]))\d{4} \d\d:\d\d:\d\d\.\d{3,9} "
     rb"|(?m:^)\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?:? "
     rb"|(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d(?: \d{4})? ?"

@@ -17,7 +17,9 @@ from triage.core.logs.dialects.interface import (
 from triage.core.logs.record import NO_TAGS, Stamp, Tags
 from triage.core.logs.stamp import find_stamp
 
-_ROOT = lazy(r"(DEBUG|INFO|WARNING|ERROR|CRITICAL):([A-Za-z_][\w.\-]{0,120}):")
+_ROOT = lazy(
+    r"(DEBUG|INFO|WARNING|ERROR|CRITICAL)(?::([A-Za-z_][\w.\-]{0,120}):| {0,4}\| ([A-Za-z_][\w.:\-]{0,120}) {0,60}\| )"
+)
 _NAME = r"[\w.\-/]{1,120}"
 _AFTER = tuple(
     re.compile(pattern)
@@ -51,7 +53,7 @@ def _root(text: str) -> Stripped | None:
     match = _ROOT.match(text)
     if match is None:
         return None
-    return Stripped(text[match.end() :], NO_TAGS, None, level_letter(match[1]), match[2])
+    return Stripped(text[match.end() :], NO_TAGS, None, level_letter(match[1]), match[2] or match[3])
 
 
 def _stamped(text: str) -> Stripped | None:
@@ -140,6 +142,7 @@ ROOT = Dialect(
             level="E",
             origin="torch.distributed.elastic.multiprocessing.api",
         ),
+        Sample("INFO | root | step 5 | loss 1.5", "step 5 | loss 1.5", level="I", origin="root"),
         Sample("WARNING:root:DALI iterator", "DALI iterator", level="W", origin="root"),
         Sample(
             "WARNING: could not find the metadata file",

@@ -1,7 +1,7 @@
 """Slurm's own lines. slurmstepd's name and stamp go, srun's words stay whole (they are the message).
 
 Source: slurm/src/common/log.c (prefixes), slurm/src/srun/libsrun/launch.c (task exit lines). slurmstepd is named
-`slurmstepd`, `slurmstepd-<node>` (since 23.11), or not at all when only the stamp is printed.
+`slurmstepd`, `slurmstepd-<node>` (since 23.11), or not at all when only the stamp is printed, which collectors take off.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from triage.core.logs.dialects.interface import STAMP, Dialect, Sample, Stripped
 from triage.core.logs.record import NO_TAGS, Tags
 from triage.core.logs.stamp import find_stamp
 
-_STEPD = lazy(r"slurmstepd(?:-([\w.-]{1,80}?))?: (?:(error|fatal|info|warning|debug\d?): ?)?")
+_STEPD = lazy(
+    r"(?:slurmstepd(?:-([\w.-]{1,80}?))?: (?:(error|fatal|info|warning|debug\d?): ?)?|(error): (?=\*\*\* (?:STEP|JOB) \d))"
+)
 _STAMPED = lazy(r" (error|fatal): ?(?=\S)|(?= \*\*\* (?:STEP|JOB) )")
 _SRUN = lazy(r"(?:srun|sbatch|salloc|scancel|slurmd|slurmctld): (?:(error|fatal|warning): )?")
 _LEVELS = {"error": "E", "fatal": "F", "warning": "W", "info": "I"}
@@ -22,7 +24,9 @@ def _strip(text: str) -> Stripped | None:
         return _stamped(text)
     match = _STEPD.match(text)
     if match is not None:
-        return Stripped(text[match.end() :], Tags(node=match[1]), None, _LEVELS.get(match[2] or "", ""))
+        return Stripped(
+            text[match.end() :], Tags(node=match[1]), None, _LEVELS.get(match[2] or match[3] or "", "")
+        )
     match = _SRUN.match(text)
     if match is not None:
         return Stripped(text, NO_TAGS, None, _LEVELS.get(match[1] or "", ""))
@@ -45,13 +49,18 @@ def _stamped(text: str) -> Stripped | None:
 
 SLURM = Dialect(
     name="slurm",
-    first="s[",
+    first="se[",
     behind=STAMP,
     strip=_strip,
     samples=(
         Sample(
             "slurmstepd: error: *** STEP 186.13 ON gpu-999 CANCELLED AT 2025-04-30T06:00:49 DUE TO TIME LIMIT ***",
             "*** STEP 186.13 ON gpu-999 CANCELLED AT 2025-04-30T06:00:49 DUE TO TIME LIMIT ***",
+            level="E",
+        ),
+        Sample(
+            "error: *** JOB 186 ON gpu-999 CANCELLED AT 2025-04-30T06:00:49 DUE TO TIME LIMIT ***",
+            "*** JOB 186 ON gpu-999 CANCELLED AT 2025-04-30T06:00:49 DUE TO TIME LIMIT ***",
             level="E",
         ),
         Sample(
