@@ -69,6 +69,11 @@ def _of_the_place(outcome: Outcome, root: Root) -> Iterator[tuple[bool, str]]:
         yield False, "nothing singles out who is to blame"
     if outcome.values.get("alone"):
         yield False, "a line says so, but nothing shows that a process ended"
+    if outcome.values.get("went_on"):
+        yield (
+            False,
+            "training goes on behind it, and no time stamp tells whether the failure ended its process",
+        )
     event = outcome.occurrence.event if outcome.occurrence is not None else None
     if isinstance(event, Trace) and event.style == "bare":
         yield True, "only the exception's last line is there, without its traceback"

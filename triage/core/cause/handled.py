@@ -9,7 +9,7 @@ from triage.core.cause.incident import Occurrence
 from triage.core.cause.joblog import JobLog
 from triage.core.cause.signs import Sign
 from triage.core.cause.timeline import FINISHED
-from triage.core.events.model import Trace
+from triage.core.events.model import Message, Trace
 
 STEPS = 2
 """Iterations behind a traceback that prove that the run went on: one may be another rank's last word."""
@@ -33,8 +33,13 @@ def survived(o: Occurrence, job: JobLog) -> str | None:
         return "the run reported success"
     if not failing and behind.shows(FINISHED):
         return "training finished after it"
-    last = behind.went_on(surely=failing)
+    last = behind.went_on(surely=failing and not _warned(o))
     return None if last is None else f"training went on after it ({_told(last)})"
+
+
+def _warned(o: Occurrence) -> bool:
+    """A logger calls it a warning or less: whatever ends the run later, the program went on behind this line."""
+    return isinstance(o.event, Message) and o.event.level[:1] in ("W", "I", "D")
 
 
 def _told(sign: Sign) -> str:

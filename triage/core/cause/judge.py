@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 
+from triage.core.cause.handled import STEPS
 from triage.core.cause.incident import Incident
 from triage.core.cause.joblog import JobLog, Reason, ResolvedExit
 from triage.core.cause.outcome import Blame, Outcome, alike, spokesman
@@ -58,7 +59,7 @@ def outcome_of(job: JobLog, selection: Selection) -> Outcome:
         downstream=selection.downstream,
         unexplained=selection.unexplained,
         reasons=selection.reasons,
-        values={"alone": True} if _said_only(job, selection, root) else {},
+        values={"alone": _said_only(job, selection, root), "went_on": _went_on(job, root)},
     )
 
 
@@ -73,6 +74,15 @@ def _said_only(job: JobLog, selection: Selection, root: Incident) -> bool:
     others = (*selection.downstream, *selection.unexplained)
     ended = any(not isinstance(i.first.event, Message) or i.category in ("nccl", "cancelled") for i in others)
     return not (ended or job.failing_exits() or job.cut)
+
+
+def _went_on(job: JobLog, root: Incident) -> bool:
+    """Training goes on behind it in its own stream, and no time tells whether its process was still there."""
+    o = spokesman(root)
+    if root.rule.scheduler or o.where.rank in job.ranks_failed:
+        return False
+    behind = job.timeline.after(o.event.span.source, o.event.span.last)
+    return sum(s.time is None and s.progress.kind == "iteration" for s in behind) >= STEPS
 
 
 def _no_root(job: JobLog, selection: Selection) -> Outcome:
