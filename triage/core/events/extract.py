@@ -28,7 +28,7 @@ from triage.core.events.model import Event, Facts, Interval, Message, Progress, 
 from triage.core.events.progress import extract_progress
 from triage.core.events.traceback import extract_traces
 from triage.core.events.worth import Worth
-from triage.core.logs.anchors import ANCHORS
+from triage.core.logs.anchors import ANCHORS, HEADER
 from triage.core.logs.demux import streams
 from triage.core.logs.line import decode_lines
 from triage.core.logs.record import Record, Stamp
@@ -138,18 +138,22 @@ def _at(event: Event, when: Interval) -> Event:
 
 
 class _Stamps:
-    """The stamped records of a batch, to bound what carries no time itself."""
+    """The stamped records of a batch, to bound what carries no time itself. What stands before a traceback is part of
+    any excerpt that has its header; without it, it may be missing."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         stamped = [r for r in records if r.stamp is not None and r.stamp.seconds is not None]
         self._before = _At(stamped)
         self._after = _At([r for r in stamped if r.dialect != "megatron"])
         """Block-buffered standard output comes late, with old stamps: it bounds nothing from above."""
+        self._headed = {r.offset for r in records if HEADER in r.raw}
 
     def around(self, event: Event) -> Interval:
         if event.when.at is not None and event.when.at.seconds is not None:
             return event.when if event.when.after is event.when.before is None else Interval(at=event.when.at)
-        after = self._before.last(event.span.first, event.span.first - AROUND_TRACEBACK)
+        headless = isinstance(event, Trace) and event.span.first not in self._headed
+        low = event.span.first if headless else event.span.first - AROUND_TRACEBACK
+        after = self._before.last(event.span.first, low)
         before = self._after.first(event.span.last, event.span.last + AFTER_FRAME)
         return Interval(after=after, before=before)
 
