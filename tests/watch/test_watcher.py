@@ -82,6 +82,19 @@ def test_a_failure_is_told_while_the_job_still_runs_and_the_end_says_the_same(st
     assert (verdict_of(stage.database(), known.number) or {})["category"] == "python"
 
 
+def test_a_failure_is_told_although_the_job_is_being_cleared_away_already(stage: Stage) -> None:
+    """Slurm may take minutes for that (an epilog, processes that do not go)."""
+    loop = stage.loop()
+    stage.run(loop, 5)
+    stage.cluster.jobs[JOB] = Job("COMPLETING", code=1)
+    stage.run(loop, 5)
+    with open(stage.cluster.output(JOB), "a") as file:
+        file.write(TRACE)
+    watcher = stage.run(loop, 5)
+    assert watcher.ending is None
+    assert stage.kinds().count("failure") == 1
+
+
 def test_the_end_of_an_old_job_is_asked_for_soon_after_its_logs_tell_it(stage: Stage) -> None:
     """Of a job that has run for hours the scheduler is asked once a minute."""
     stage.cluster.jobs[JOB] = Job(limit=1e6)

@@ -258,7 +258,8 @@ class Watcher:
     def _tell_logs(self, now: float) -> None:
         assert self.logs is not None
         sent = self.early is not None and self.early.was_sent
-        verdict = self.logs.early_verdict(now) if self.life.phase is Phase.ACTIVE and not sent else None
+        there = self.life.phase in (Phase.ACTIVE, Phase.ENDING)
+        verdict = self.logs.early_verdict(now) if there and not sent else None
         if verdict is not None:
             if verdict.ended and (self.verdict is None or not self.verdict.ended):
                 self.told_end = now
