@@ -62,9 +62,14 @@ def outcome_of(
     root = verdict["root"] or {}
     return Outcome(
         fault.name, judged(fault, verdict, code, last["data"]["outcome"], reached(job)), verdict["category"], root.get("rank"),
-        verdict["confidence"], verdict["rule"], last["data"]["outcome"], code, seconds, since, verdict == explained,
+        verdict["confidence"], verdict["rule"], last["data"]["outcome"], code, seconds, since, _answer(verdict) == _answer(explained),
         refused, verdict["summary"], bool(root.get("evidence")),
     )  # fmt: skip
+
+
+def _answer(verdict: dict[str, Any] | None) -> dict[str, Any] | None:
+    """All but how much was read: after an early end the watcher writes two lines of its own into the log."""
+    return None if verdict is None else {**verdict, "scanned": {**verdict["scanned"], "bytes": None}}
 
 
 def judged(fault: Fault, verdict: dict[str, Any], code: int, outcome: str, step: int = 0) -> str:

@@ -110,8 +110,16 @@ def test_a_rule_that_ran_out_of_time_elsewhere_is_named() -> None:
     assert analysis.engine.timeouts == ["oom/cuda"]
 
 
-def test_an_error_here_leaves_no_process_behind() -> None:
+def test_an_error_here_leaves_no_process_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     here, analysis = os.getpid(), opened(2)
+    born: list[int] = []
+    fork = os.fork
+
+    def recorded() -> int:
+        born.append(fork())
+        return born[-1]
+
+    monkeypatch.setattr(os, "fork", recorded)
 
     def read(share: Sequence[int]) -> list[Skipped]:
         if os.getpid() == here:
@@ -120,8 +128,9 @@ def test_an_error_here_leaves_no_process_behind() -> None:
 
     with pytest.raises(ValueError, match="broken"):
         read_shares(analysis, [[0], [1]], read)
+    (child,) = born
     with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+        os.waitpid(child, os.WNOHANG)
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=50), st.integers(1, 8))

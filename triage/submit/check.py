@@ -40,7 +40,7 @@ def check_config(settings: Settings, facts: Facts, template: str | None = None) 
     Raises `ConfigError` where the template cannot be filled in.
     """
     text = render(settings.config, template=template)
-    script = _with_gpu(read_script(text), settings.config.gpu)
+    script = replace(_with_gpu(read_script(text), settings.config.gpu), uncalled=None)
     lines = _origins(settings, text)
     found: dict[tuple[str, str], Finding] = {}
     for finding in check_script(script, facts):

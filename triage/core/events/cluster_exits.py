@@ -6,12 +6,11 @@ skylet/job_lib's `failed with return code list`; Vertex AI's job errors; determi
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from triage.core.events.elastic import signal_of
 from triage.core.events.model import Exit
 from triage.core.events.mpi_exits import Step
 from triage.core.lazy import lazy
+from triage.core.values import replace
 
 _PADDLE = lazy(
     r"^Container rank (\d{1,7}) status failed cmd .{1,16000} code (-?\d{1,5})(?: log (\S{1,400}))?\s*$"
