@@ -43,6 +43,15 @@ def test_notes_are_text_only_when_asked_for_and_always_json() -> None:
     assert parsed(RESULTS[1])["results"][0]["findings"][0]["check"] == "site/not-checked"
 
 
+def test_that_next_to_nothing_was_checked_is_said_without_being_asked() -> None:
+    idle = Finding(Severity.INFO, "script/no-launch", "no training command was found")
+    text = render_text([Checked("run.slurm", (idle, SITE))], CheckOptions())
+    assert text == (
+        "run.slurm: info: no training command was found [script/no-launch]\n"
+        "0 errors, 0 warnings in 1 script; 1 note, shown with -v\n"
+    )
+
+
 def test_colour_marks_the_severity_and_nothing_else() -> None:
     text = render_text(RESULTS, CheckOptions(color=True, verbose=True))
     assert "run.slurm:36: \x1b[1;31merror\x1b[0m: 33 heads" in text

@@ -11,7 +11,11 @@ from triage.errors import UsageError
 def emit(text: str, path: str | None = None) -> None:
     """Writes a result; a reader that has gone away (`| head`) is no error."""
     if path is not None and path != "-":
-        _write(text, path)
+        try:
+            _write(text, path)
+        except UsageError as error:
+            emit(text)
+            raise UsageError(f"{error}; the result was printed instead") from None
         return
     stream = sys.stdout
     try:

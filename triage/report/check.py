@@ -36,6 +36,10 @@ class CheckOptions:
 _COLORS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.INFO: "2"}
 
 
+UNCHECKED = frozenset({"script/no-launch", "script/limit"})
+"""Notes that tell that little was checked: without them a clean result would promise too much."""
+
+
 def render_text(results: Sequence[Checked], options: CheckOptions) -> str:
     """A line for each finding, which editors and grep understand, and a summary."""
     lines = [line for result in results for line in finding_lines(result, options)]
@@ -46,7 +50,7 @@ def finding_lines(result: Checked, options: CheckOptions) -> list[str]:
     return [
         _line(result.path, finding, options)
         for finding in result.findings
-        if options.verbose or finding.severity is not Severity.INFO
+        if options.verbose or finding.severity is not Severity.INFO or finding.check in UNCHECKED
     ]
 
 
@@ -61,6 +65,7 @@ def _line(path: str, finding: Finding, options: CheckOptions) -> str:
 
 def _summary(results: Sequence[Checked], options: CheckOptions) -> str:
     errors, warnings, notes = (sum(result.count(severity) for result in results) for severity in Severity)
+    notes -= sum(finding.check in UNCHECKED for result in results for finding in result.findings)
     text = f"{counted(errors, 'error')}, {counted(warnings, 'warning')} in {counted(len(results), 'script')}"
     if options.color:
         worst = Severity.ERROR if errors else Severity.WARNING

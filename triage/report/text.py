@@ -27,7 +27,7 @@ def render(view: View, options: Options) -> str:
     page.headline(view)
     page.block("where", [view.where])
     if root is not None:
-        page.place("evidence", lines_text(root.evidence))
+        page.place(view.evidence_name, lines_text(root.evidence))
         page.block("exception" if root.exception else "message", _message(view.exception))
         page.path("frame", frame_text(root.frame))
         page.block("chain", [_link(link.exception, link.message) for link in root.chain[:6]], bullet="- ")

@@ -81,6 +81,15 @@ class View:
         return f"{said} ({how})" if said and how else said
 
     @property
+    def evidence_name(self) -> str:
+        """Of a rank that went missing there are only the words of those that waited for it."""
+        root = self.verdict.root
+        waited = (
+            root is not None and root.attribution == "inferred" and self.verdict.category in ("nccl", "hang")
+        )
+        return "seen by" if waited else "evidence"
+
+    @property
     def time(self) -> str:
         root = self.verdict.root
         if root is None or root.time is None:

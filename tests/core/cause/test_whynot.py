@@ -39,7 +39,7 @@ def test_a_silent_rank_has_nothing_against_it() -> None:
 
 
 def test_a_rank_without_lines_is_not_cleared() -> None:
-    assert said(5) == "no line of rank 5 was seen: the logs do not clear it"
+    assert said(5) == "no line of rank 5 was seen: the logs do not clear it; seen were ranks 0-4"
 
 
 def test_a_rank_beyond_the_world_does_not_exist() -> None:
@@ -49,6 +49,23 @@ def test_a_rank_beyond_the_world_does_not_exist() -> None:
 def test_a_survived_traceback_is_told_as_such() -> None:
     found = explained(log("t.log", steps(1, 5), tagged(3, trace()), steps(6, 20, 6), tagged(1, oom(1))))
     assert "was survived: the run went on" in why_not(found, 3)[0].text
+
+
+def test_who_only_reported_a_missing_rank_raised_no_failure_of_its_own() -> None:
+    found = explained(
+        log(
+            "rank_0.err",
+            tagged(0, stamped(0)),
+            "using world size: 3, data-parallel size: 3",
+            tagged(0, dist_backend()),
+        ),
+        log("rank_1.err", tagged(1, dist_backend())),
+        log("rank_2.err", tagged(2, stamped(0))),
+    )
+    assert found.verdict.root is not None
+    assert found.verdict.root.rank == 2
+    assert "only reported it" in why_not(found, 0)[0].text
+    assert "waited for rank 2" in why_not(found, 0)[0].text
 
 
 def test_a_symptom_without_a_root_waited_for_somebody() -> None:

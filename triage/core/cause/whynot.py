@@ -5,6 +5,7 @@ from __future__ import annotations
 from triage.core.cause.explain import Explained
 from triage.core.cause.incident import Incident, Occurrence
 from triage.core.cause.joblog import Reason
+from triage.core.cause.ranges import fold
 from triage.core.rules.model import Role
 
 
@@ -15,6 +16,12 @@ def why_not(explained: Explained, rank: int) -> tuple[Reason, ...]:
     if root is not None and root.rank == rank:
         return (Reason(f"rank {rank} is the root: {verdict.summary}"),)
     if selection.root is not None and rank in selection.root.ranks:
+        blamed = root.rank if root is not None else None
+        if blamed is not None and blamed not in selection.root.ranks:
+            text = (
+                f"rank {rank} only reported it ({{0}}): it waited for rank {blamed}, which the reasons blame"
+            )
+            return (Reason(text, (_of(selection.root, rank).place,)),)
         return (
             Reason(
                 f"rank {rank} raised the same failure as the root ({{0}}); it is not the first of them",
@@ -43,7 +50,8 @@ def why_not(explained: Explained, rank: int) -> tuple[Reason, ...]:
         return (Reason(f"there is no rank {rank}: the world has {size}"),)
     if rank in job.ranks_seen:
         return (Reason(f"rank {rank} wrote lines, and none of them tells of a failure"),)
-    return (Reason(f"no line of rank {rank} was seen: the logs do not clear it"),)
+    known = f"; seen were ranks {fold(job.ranks_seen)}" if job.ranks_seen else ""
+    return (Reason(f"no line of rank {rank} was seen: the logs do not clear it{known}"),)
 
 
 def _said(reason: Reason) -> tuple[object, ...]:
