@@ -196,7 +196,7 @@ _FACT_LINES: tuple[tuple[tuple[str, str], ...], ...] = (
     (("micro_batch_size", "micro batch {}"), ("global_batch_size", "global batch {}"), ("seq_length", "sequence {}")),
     (("num_layers", "layers {}"), ("num_attention_heads", "heads {}"), ("hidden_size", "hidden {}")),
     (("requested_gib", "tried {} GiB"), ("gpu_free_gib", "free {} GiB"), ("gpu_total_gib", "GPU {} GiB"), ("peak_memory_gib", "peak {} GiB")),
-    (("last_iteration", "last iteration {}"), ("train_iters", "of {} planned")),
+    (("last_iteration", "last iteration {}"), ("train_iters", "{} iterations planned")),
 )  # fmt: skip
 """Facts that stand together on a line, and how each is said."""
 
