@@ -145,3 +145,15 @@ def test_case_of_a_job_keeps_what_the_scheduler_said(here: Path, capsys: pytest.
     assert main(["bundle", "run", "--as-case", "done", "--anonymize"]) == 0
     assert capsys.readouterr().err == ""
     assert explained(here / "fixtures" / "cases" / "done" / "logs")["category"] == "none"
+
+
+def test_logs_of_another_job_in_the_same_folder_are_not_handed_on(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "logs").mkdir()
+    shutil.copyfile(LOGS / "node-a.err", here / "logs" / "slurm-101.out")
+    shutil.copyfile(LOGS / "node-b.err", here / "logs" / "slurm-102.out")
+    assert main(["bundle", "logs", "--job", "101", "--format", "json"]) == 0
+    out, told = capsys.readouterr()
+    assert [log["path"] for log in json.loads(out)["logs"]] == ["slurm-101.out"]
+    assert told == ""

@@ -45,7 +45,9 @@ def made(
     anchors: Anchors,
     anonymous: Vocabulary | None = None,
 ) -> Made:
-    """The ranges that matter, without secrets, and what was known; with `anonymous`, without names as well."""
+    """The ranges that matter, without secrets, and what was known; with `anonymous`, without names as well. Logs that
+    are by their names those of other jobs stay out."""
+    inputs = [one for one in inputs if one.source.job is None or one.source.job not in verdict.other_jobs]
     ranges = kept_ranges(inputs, anchors, frozenset(_cited(verdict)))
     texts = [without_secrets(one, cut(one, kept)) for one, kept in zip(inputs, ranges, strict=True)]
     record = None if asked.record is None else _told(asked.record)
