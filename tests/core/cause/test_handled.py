@@ -93,3 +93,34 @@ def test_the_end_of_training_behind_a_traceback_clears_it() -> None:
 
 def test_a_traceback_behind_the_end_of_training_is_a_failure() -> None:
     assert run(steps(1, 5), DONE, tagged(0, trace())).category == "python"
+
+
+def test_a_warning_of_the_store_behind_the_end_of_training_is_no_failure() -> None:
+    warning = "[rank1]:[W1201 10:00:40.100000000 TCPStore.cpp:106] [c10d] sendBytes failed on SocketImpl(fd=3): Broken pipe\n"
+    found = run(steps(1, 20), DONE + "\n", warning)
+    assert (found.category, found.confidence) == ("none", "high")
+
+
+def test_a_nameless_traceback_is_not_lent_the_rank_of_one_that_has_its_name() -> None:
+    early = trace("ModuleNotFoundError: No module named 'apex'")
+    found = run(early, steps(1, 40), tagged(2, trace("KeyError: 'x'")), launcher_died((2, 2, 1)))
+    assert found.root is not None
+    assert (found.root.rank, found.root.exception) == (2, "KeyError")
+    assert any("survived" in reason for reason in found.reasons)
+
+
+def test_a_nameless_traceback_beside_a_finished_run_is_a_failure_of_low_confidence() -> None:
+    found = verdict(
+        log("t.out", steps(1, 20), DONE + "\n"),
+        log("t.err", trace("ModuleNotFoundError: No module named 'apex'")),
+    )
+    assert (found.category, found.confidence) == ("import", "low")
+    assert any("training finished" in reason for reason in found.reasons)
+
+
+def test_training_that_goes_on_is_no_part_of_an_exceptions_message() -> None:
+    found = run(
+        "step 100 loss 2.1\n", trace("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."),
+        "step 200 loss 1.9\nstep 300 loss 1.8\n",
+    )  # fmt: skip
+    assert not found.failed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.core.events.lines import records
 from triage.core.events.hosts import extract_hosts
 
@@ -39,3 +41,10 @@ def test_a_process_is_named_with_its_local_rank_as_it_is_started() -> None:
     (got,) = extract_hosts(records(line), 0)
     assert got.values == {"pid": 4123, "local_rank": 3}
     assert extract_hosts(records("process 4123 spawned with command: ['python', '-u', 't.py']"), 0) == []
+
+
+@pytest.mark.parametrize(
+    "torn", ["{'n1': [0, 1 2]}", "{'n1': [0, 1], 'n2': [2 3]}", "{'n1': [0, 1], 'n2': [2, ]}"]
+)
+def test_a_mapping_that_lost_a_comma_is_no_world(torn: str) -> None:
+    assert extract_hosts(records(f"global_rank_mapping=defaultdict(<class 'list'>, {torn})"), 0) == []

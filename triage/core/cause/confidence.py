@@ -69,6 +69,11 @@ def _of_the_place(outcome: Outcome, root: Root) -> Iterator[tuple[bool, str]]:
         yield False, "nothing singles out who is to blame"
     if outcome.values.get("alone"):
         yield False, "a line says so, but nothing shows that a process ended"
+    if outcome.values.get("finished"):
+        yield (
+            True,
+            "training finished, and no time tells whether before or after it; no process was seen to fail",
+        )
     if outcome.values.get("went_on"):
         yield (
             False,

@@ -10,6 +10,7 @@ from triage.core.cause.joblog import JobLog
 from triage.core.cause.signs import Sign
 from triage.core.cause.timeline import FINISHED
 from triage.core.events.model import Message, Trace
+from triage.core.rules.model import Role
 
 STEPS = 2
 """Iterations behind a traceback that prove that the run went on: one may be another rank's last word."""
@@ -23,18 +24,39 @@ def survived(o: Occurrence, job: JobLog) -> str | None:
         return "Python itself ignored it"
     if isinstance(o.event, Trace) and o.event.style == "bare" and job.timeline.finished is not None:
         return "training had finished"
+    if (
+        _warned(o)
+        and o.rule.role is Role.DOWNSTREAM
+        and job.timeline.finished is not None
+        and not job.failing_exits()
+    ):
+        return "training had finished, and a logger only warns"
     behind = _Behind(o, job)
     if behind.shows(frozenset({"success"})):
         return "the run reported success after it"
-    if o.where.rank in job.ranks_failed:
+    if o.where.rank in job.ranks_failed and o.where.attribution != "inferred":
         return None
     failing = bool(job.failing_exits())
     if _succeeded(job):
         return "the run reported success"
     if not failing and behind.shows(FINISHED):
         return "training finished after it"
-    last = behind.went_on(surely=failing and not _warned(o))
+    last = behind.went_on(surely=failing and not _warned(o) and not _told_otherwise(o, job))
     return None if last is None else f"training went on after it ({_told(last)})"
+
+
+def _told_otherwise(o: Occurrence, job: JobLog) -> bool:
+    """Nobody's name is on it, and every process that was seen to fail has a traceback with its own name."""
+    if o.where.attribution in ("tag", "file") or not job.ranks_failed:
+        return False
+    named = {
+        other.where.rank
+        for other in job.occurrences
+        if isinstance(other.event, Trace)
+        and other.where.attribution == "tag"
+        and other.rule.role is Role.ROOT
+    }
+    return job.ranks_failed <= named
 
 
 def _warned(o: Occurrence) -> bool:

@@ -59,7 +59,11 @@ def outcome_of(job: JobLog, selection: Selection) -> Outcome:
         downstream=selection.downstream,
         unexplained=selection.unexplained,
         reasons=selection.reasons,
-        values={"alone": _said_only(job, selection, root), "went_on": _went_on(job, root)},
+        values={
+            "alone": _said_only(job, selection, root),
+            "went_on": _went_on(job, root),
+            "finished": _finished_somewhere(job, root),
+        },
     )
 
 
@@ -83,6 +87,17 @@ def _went_on(job: JobLog, root: Incident) -> bool:
         return False
     behind = job.timeline.after(o.event.span.source, o.event.span.last)
     return sum(s.time is None and s.progress.kind == "iteration" for s in behind) >= STEPS
+
+
+def _finished_somewhere(job: JobLog, root: Incident) -> bool:
+    """Training came to its end in another stream, no process was seen to fail, and no time tells which came first."""
+    done = job.timeline.finished
+    if done is None or root.rule.scheduler or job.failing_exits():
+        return False
+    o = spokesman(root)
+    if o.event.span.source == done.progress.span.source:
+        return False
+    return done.time is None or not math.isfinite(o.bounds.lo)
 
 
 def _no_root(job: JobLog, selection: Selection) -> Outcome:

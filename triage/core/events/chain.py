@@ -21,6 +21,7 @@ from triage.core.events.frames import (
     separator_at,
 )  # fmt: skip
 from triage.core.events.model import Frame, Link
+from triage.core.events.progress import shows_progress
 from triage.core.lazy import lazy
 from triage.core.values import dataclass, field, replace
 
@@ -222,7 +223,12 @@ class Reader:
                 index = end = max(nested.end, index + 1)
                 sure, blank = (len(parts), end), 0
                 continue
-            if frame_at(text) or HEADER in text or self.lines.foreign(index, self.base):
+            if (
+                frame_at(text)
+                or HEADER in text
+                or self.lines.foreign(index, self.base)
+                or shows_progress(text)
+            ):
                 break
             if GOES_ON_RE.match(text) or parts[-1].endswith(_OPEN):
                 sure = (len(parts) + blank + 1, index + 1)

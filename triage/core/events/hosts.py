@@ -27,7 +27,7 @@ _NODELIST = lazy(
     r"\b(?:SLURM_(?:JOB_|STEP_)?NODELIST|[Nn]ode_?list) ?[=:] ?([A-Za-z][\w.,\[\]-]{1,8000}+)\s*$"
 )
 _MAPPING = lazy(r"\bglobal_rank_mapping=\w{0,20}\(?(?:<class 'list'>, )?\{(.{1,65000})\}")
-_ENTRY = lazy(r"'([\w.-]{1,120})': \[([\d, ]{1,2000})\]")
+_ENTRY = lazy(r"'([\w.-]{1,120})': \[(\d{1,8}(?:, ?\d{1,8}){0,2000})\]")
 _SPAWNED = lazy(
     r"\bprocess (?P<pid>\d{1,10}) spawned with command: \[.{0,8000}?['\"]--local[_-]rank=(?P<local_rank>\d{1,6})['\"]"
 )
@@ -76,7 +76,9 @@ def _mapping(record: Record, source: int) -> list[Facts]:
     """DeepSpeed's launcher tells all hosts' ranks; together they are the world."""
     match = _MAPPING.search(record.text)
     entries = [] if match is None else _ENTRY.findall(match[1])
-    placed = tuple((host, tuple(int(r) for r in ranks.split(",") if len(r) < 9)) for host, ranks in entries)
+    if match is None or len(entries) != match[1].count("': ["):
+        return []
+    placed = tuple((host, tuple(map(int, ranks.split(",")))) for host, ranks in entries)
     ranks = sorted(rank for _, held in placed for rank in held)
     if not ranks or ranks != list(range(len(ranks))):
         return []

@@ -81,6 +81,11 @@ def _read(record: Record) -> _Reading | None:
     return _reading(record.text[:_LIMIT], record.level in ("E", "F"))
 
 
+def shows_progress(text: str) -> bool:
+    """Whether a line by itself shows that training goes on or has ended."""
+    return any(word in text for word in WORDS) and _reading(text[:_LIMIT], False) is not None
+
+
 @lru_cache(maxsize=1024)
 def _reading(text: str, is_error: bool) -> _Reading | None:
     """Remembered, for many ranks print the same progress; they then share one value."""
