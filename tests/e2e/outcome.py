@@ -62,14 +62,25 @@ def outcome_of(
     root = verdict["root"] or {}
     return Outcome(
         fault.name, judged(fault, verdict, code, last["data"]["outcome"], reached(job)), verdict["category"], root.get("rank"),
-        verdict["confidence"], verdict["rule"], last["data"]["outcome"], code, seconds, since, _answer(verdict) == _answer(explained),
+        verdict["confidence"], verdict["rule"], last["data"]["outcome"], code, seconds, since, same_answer(verdict, explained),
         refused, verdict["summary"], bool(root.get("evidence")),
     )  # fmt: skip
 
 
-def _answer(verdict: dict[str, Any] | None) -> dict[str, Any] | None:
-    """All but how much was read: after an early end the watcher writes two lines of its own into the log."""
-    return None if verdict is None else {**verdict, "scanned": {**verdict["scanned"], "bytes": None}}
+def same_answer(told: dict[str, Any], explained: dict[str, Any] | None) -> bool:
+    """Whether both say the same: all of it where the same bytes were read, else the answer itself, for Slurm and the
+    watcher may write last lines into the logs of a job that is gone already."""
+    if explained is None:
+        return False
+    if told["scanned"] == explained["scanned"]:
+        return told == explained
+    root, other = told["root"] or {}, explained["root"] or {}
+    return all(
+        told[name] == explained[name] for name in ("category", "rule", "confidence", "summary", "slurm")
+    ) and all(
+        root.get(name) == other.get(name)
+        for name in ("rank", "node", "exception", "message", "frame", "evidence")
+    )
 
 
 def judged(fault: Fault, verdict: dict[str, Any], code: int, outcome: str, step: int = 0) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.fault import Fault, Right
 from tests.e2e.growth import Growth
-from tests.e2e.outcome import NO_RANK, RIGHT, UNKNOWN, WRONG, judged
+from tests.e2e.outcome import NO_RANK, RIGHT, UNKNOWN, WRONG, judged, same_answer
 from tests.e2e.run import objects
 from tests.e2e.table import markdown
 
@@ -81,3 +81,15 @@ def test_table_shows_what_was_judged_and_what_the_rounds_disagree_on() -> None:
     )
     assert "| later | oom | not run |" in text
     assert "2 runs: 1 right, 1 wrong." in text
+
+
+def test_more_lines_after_the_end_change_no_answer_and_another_answer_is_told() -> None:
+    told = {
+        "category": "oom", "rule": "oom/cuda", "confidence": "high", "summary": "s", "slurm": None, "downstream": [],
+        "root": {"rank": 2}, "scanned": {"bytes": 10},
+    }  # fmt: skip
+    later = {**told, "downstream": ["srun"], "scanned": {"bytes": 12}}
+    assert same_answer(told, later)
+    assert not same_answer(told, {**later, "root": {"rank": 1}})
+    assert not same_answer(told, {**told, "downstream": ["srun"]})
+    assert not same_answer(told, None)
