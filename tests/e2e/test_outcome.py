@@ -84,7 +84,7 @@ def test_table_shows_what_was_judged_and_what_the_rounds_disagree_on() -> None:
 
 
 def test_more_lines_after_the_end_change_no_answer_and_another_answer_is_told() -> None:
-    told = {
+    told: dict[str, Any] = {
         "category": "oom", "rule": "oom/cuda", "confidence": "high", "summary": "s", "slurm": None, "downstream": [],
         "root": {"rank": 2}, "scanned": {"bytes": 10},
     }  # fmt: skip
