@@ -18,10 +18,8 @@ MOST = 200_000
 LONGEST = 8 * 1024 * 1024
 """Characters that are written, characters of a repeated text, elements of a repeated list."""
 _EXPONENT = 64
-_WIDE_FILTERS = ("center", "format", "indent", "wordwrap", "tojson")
-_WIDE_METHODS = frozenset(
-    {"format", "format_map", "center", "ljust", "rjust", "zfill", "expandtabs", "replace", "translate"}
-)
+_WIDE_FILTERS = ("center", "format", "indent", "wordwrap")
+_WIDE_METHODS = frozenset({"format", "format_map", "center", "ljust", "rjust", "zfill", "expandtabs"})
 """They take a width, or make much of little: a template of a batch script needs none of them."""
 
 

@@ -47,16 +47,11 @@ def survived(o: Occurrence, job: JobLog) -> str | None:
 
 def _told_otherwise(o: Occurrence, job: JobLog) -> bool:
     """Nobody's name is on it, and every process that was seen to fail has a traceback with its own name."""
-    if o.where.attribution in ("tag", "file") or not job.ranks_failed:
-        return False
-    named = {
-        other.where.rank
-        for other in job.occurrences
-        if isinstance(other.event, Trace)
-        and other.where.attribution == "tag"
-        and other.rule.role is Role.ROOT
-    }
-    return job.ranks_failed <= named
+    return (
+        o.where.attribution not in ("tag", "file")
+        and bool(job.ranks_failed)
+        and job.ranks_failed <= job.ranks_telling
+    )
 
 
 def _warned(o: Occurrence) -> bool:

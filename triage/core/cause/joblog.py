@@ -11,6 +11,7 @@ from triage.core.cause.timeline import Timeline
 from triage.core.cause.where import Where, World
 from triage.core.events.model import Collective, Exit, Manifest, Trace, Words
 from triage.core.logs.source import Source
+from triage.core.rules.model import Role
 from triage.core.rules.ruleset import RuleSet
 from triage.core.values import dataclass
 
@@ -86,3 +87,15 @@ class JobLog:
     def ranks_failed(self) -> frozenset[int]:
         """Ranks that their launcher saw end by themselves, and not well."""
         return frozenset(e.where.rank for e in self._failing if e.where.rank is not None)
+
+    @cached_property
+    def ranks_telling(self) -> frozenset[int]:
+        """Ranks with a traceback that carries their name and may be a root."""
+        return frozenset(
+            o.where.rank
+            for o in self.occurrences
+            if o.where.rank is not None
+            and o.where.attribution == "tag"
+            and isinstance(o.event, Trace)
+            and o.rule.role is Role.ROOT
+        )
